@@ -257,7 +257,9 @@ def test_schema_accepts_the_examples() -> None:
         jsonschema.validate(GOOD | {"unknown": 1}, engine_schema())
 
 
-@pytest.mark.parametrize("schema", [engine_schema(), emulator_schema(), l0tp_schema(), km3_schema()], ids=["engine", "emulator", "l0tp", "km3"])
+@pytest.mark.parametrize(
+    "schema", [engine_schema(), emulator_schema(), l0tp_schema(), km3_schema()], ids=["engine", "emulator", "l0tp", "km3"]
+)
 def test_every_field_is_described(schema: dict[str, Any]) -> None:
     for model in [schema, *schema["$defs"].values()]:
         for name, field in model["properties"].items():

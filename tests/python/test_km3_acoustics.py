@@ -39,7 +39,7 @@ TOLERANCE_M = 0.4  # that is needed
 
 
 def swept(from_hz: float, to_hz: float, duration_s: float) -> np.ndarray:
-    t = np.arange(int(round(duration_s * 192000))) / 192000
+    t = np.arange(round(duration_s * 192000)) / 192000
     taper = np.clip(np.minimum(t, duration_s - t) / (duration_s / 8), 0, 1)
     return np.sin(2 * math.pi * (from_hz + (to_hz - from_hz) * t / (2 * duration_s)) * t) * np.sin(math.pi / 2 * taper) ** 2
 

@@ -55,9 +55,10 @@ def km3_server(
 
 
 @km3_app.command("status")
-def km3_status(config: ConfigOption = CONFIG) -> None:
+def km3_status(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> None:
     """Print where the floors are and what went where."""
     found = _order(config, do="status")
+    _write("km3 status", json_file, answer=found)
     run = f"run {found['run']}" if found["run"] is not None else "no run"
     _say(f"{run}; {found['units_in']:,} units in; slow control {_round_trip(found['round_trip_us'])}")
     for one in found["floors"]:
@@ -83,6 +84,7 @@ def run_start(
     detector: Annotated[
         str | None, typer.Option("--detector", metavar="NAME", help="Detector file that is kept with the run.")
     ] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Configure all floors and start a run.
 
@@ -96,34 +98,40 @@ def run_start(
             raise typer.BadParameter(f"no detector {detector} is valid now", param_hint="--detector")
         known = f"{detector} {found[0].version}"
     done = _order(config, do="run start", run=run, comment=comment, detector=known)
+    _write("km3 run start", json_file, answer=done)
     _say(f"run {done['run']}")
     _say_floors(done["not_running"])
 
 
 @run_app.command("stop")
-def run_stop(config: ConfigOption = CONFIG) -> None:
+def run_stop(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> None:
     """Stop the run of all floors.
 
     Exits with 1 if a floor does not answer: it is stopped when it does.
     """
     done = _order(config, do="run stop")
+    _write("km3 run stop", json_file, answer=done)
     _say("no run was on" if done["run"] is None else f"run {done['run']} stopped")
     _say_floors(done["not_stopped"])
 
 
 @run_app.command("list")
-def run_list(config: ConfigOption = CONFIG, limit: LimitOption = 20) -> None:
+def run_list(config: ConfigOption = CONFIG, limit: LimitOption = 20, json_file: JsonFile = None) -> None:
     """Print the runs, the newest first."""
-    for one in _store(_load(config)).runs(limit):
+    found = _store(_load(config)).runs(limit)
+    _write("km3 run list", json_file, rows=found)
+    for one in found:
         _say(
             f"{one['run']}  {_time(one['started_ns'])} to {_time(one['stopped_ns'])}  {one['detector'] or ''}  {one['comment']}".rstrip()
         )
 
 
 @km3_app.command("get")
-def km3_get(floor: FloorArgument, parameter: ParameterArgument, config: ConfigOption = CONFIG) -> None:
+def km3_get(floor: FloorArgument, parameter: ParameterArgument, config: ConfigOption = CONFIG, json_file: JsonFile = None) -> None:
     """Read a parameter of a floor."""
-    _say_exchange(_order(config, do="get", **_floor(floor), parameter=parameter))
+    done = _order(config, do="get", **_floor(floor), parameter=parameter)
+    _write("km3 get", json_file, answer=done)
+    _say_exchange(done)
 
 
 @km3_app.command("set")
@@ -132,12 +140,15 @@ def km3_set(
     parameter: ParameterArgument,
     value: Annotated[float, typer.Argument(help="In V, photo-electrons, or 0 and 1.")],
     config: ConfigOption = CONFIG,
+    json_file: JsonFile = None,
 ) -> None:
     """Set a parameter of a floor.
 
     It is set again when the floor was away.
     """
-    _say_exchange(_order(config, do="set", **_floor(floor), parameter=parameter, value=value))
+    done = _order(config, do="set", **_floor(floor), parameter=parameter, value=value)
+    _write("km3 set", json_file, answer=done)
+    _say_exchange(done)
 
 
 @km3_app.command("history")
@@ -147,6 +158,7 @@ def km3_history(
     parameter: Annotated[str | None, typer.Option("--parameter", metavar="NAME", help="Only of this parameter.")] = None,
     monitored: Annotated[bool, typer.Option("--monitored", help="Values that were read, not what was set.")] = False,
     limit: LimitOption = 50,
+    json_file: JsonFile = None,
 ) -> None:
     """Print slow control, or what was monitored, newest first."""
     from nanet.km3.messages import BY_NUMBER
@@ -154,7 +166,9 @@ def km3_history(
     store = _store(_load(config))
     which: dict[str, Any] = _floor(floor) if floor is not None else {}
     number = _parameter(parameter) if parameter is not None else None
-    for one in (store.monitored if monitored else store.history)(**which, parameter=number, limit=limit):
+    found = (store.monitored if monitored else store.history)(**which, parameter=number, limit=limit)
+    _write("km3 history", json_file, rows=found)
+    for one in found:
         known = BY_NUMBER.get(one["parameter"])
         where = f"{_time(one['at_ns'])}  {one['tower']}/{one['floor']}"
         if monitored:
@@ -175,6 +189,7 @@ def km3_alarms(
         list[str] | None, typer.Option("--acknowledge", metavar="ID", help="Acknowledge this one; repeat for more.")
     ] = None,
     limit: LimitOption = 50,
+    json_file: JsonFile = None,
 ) -> None:
     """Print alarms, or acknowledge them."""
     from nanet.km3.messages import BY_NUMBER
@@ -183,7 +198,9 @@ def km3_alarms(
     for alarm in acknowledge or ():
         if not store.acknowledge(alarm, getpass.getuser()):
             raise typer.BadParameter(f"there is no alarm {alarm}", param_hint="--acknowledge")
-    for one in store.alarms(is_open=not every, limit=limit):
+    found = store.alarms(is_open=not every, limit=limit)
+    _write("km3 alarms", json_file, rows=found)
+    for one in found:
         known = BY_NUMBER.get(one["parameter"])
         value = "" if one["rule"] == "no_answer" else f" {one['value']:g} {known.unit if known else ''}".rstrip()
         state = f"cleared {_time(one['cleared_ns'])}" if one["cleared_ns"] else "raised"
@@ -201,6 +218,7 @@ def detector_add(
     valid_to: Annotated[datetime.datetime | None, typer.Option("--to", help="Valid until then (UTC); by default for good.")] = None,
     comment: Annotated[str, typer.Option("--comment", help="Kept with the version.")] = "",
     config: ConfigOption = CONFIG,
+    json_file: JsonFile = None,
 ) -> None:
     """Add a version of a detector file."""
     import time
@@ -216,13 +234,16 @@ def detector_add(
     if until is not None and until <= since:
         raise typer.BadParameter("it ends before it begins", param_hint="--to")
     made = _store(_load(config)).add_detector(name, content, since, until, comment)
+    _write("km3 detector add", json_file, rows=[made.__dict__])
     _say(f"{made.name} version {made.version}, SHA-256 {made.sha256}")
 
 
 @detector_app.command("list")
-def detector_list(config: ConfigOption = CONFIG) -> None:
+def detector_list(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> None:
     """Print the versions that there are, the newest first."""
-    for one in _store(_load(config)).detectors():
+    found = _store(_load(config)).detectors()
+    _write("km3 detector list", json_file, rows=[one.__dict__ for one in found])
+    for one in found:
         valid = f"{_time(one.valid_from_ns)} to {_time(one.valid_to_ns)}"
         _say(f"{one.name} {one.version}  {one.sha256[:12]}  {valid}  {one.comment}".rstrip())
 
@@ -259,6 +280,12 @@ def _order(config: Path, **said: Any) -> dict[str, Any]:
     from nanet.km3.commands import order
 
     return order(_load(config).commands, said)
+
+
+def _write(command: str, path: Path | None, **found: Any) -> None:
+    from nanet.result import files
+
+    files.write_json(path, {**files.base(command), **found})
 
 
 def _floor(text: str) -> dict[str, int]:

@@ -61,7 +61,8 @@ class Sound:
         product = self.at(from_m[..., 2]) * self.at(to_m[..., 2])
         x = self.gradient_per_s**2 * d2 / (4 * product)
         # acosh(1 + 2 x) = 2 asinh(sqrt(x)), which keeps its digits where x is small
-        return np.where(x < 1e-12, np.sqrt(d2 / product), 2 * np.arcsinh(np.sqrt(x)) / max(abs(self.gradient_per_s), 1e-30))
+        curved = 2 * np.arcsinh(np.sqrt(x)) / max(abs(self.gradient_per_s), 1e-30)
+        return np.asarray(np.where(x < 1e-12, np.sqrt(d2 / product), curved))
 
 
 @dataclass(frozen=True)

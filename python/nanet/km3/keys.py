@@ -72,3 +72,15 @@ class ServerResult(Base):
     notes: Annotated[list[str], "what happened, a line each"]
     failure: Annotated[str, "why data were no longer taken; empty: nothing"]
     losses: Annotated[Counts, "units by name and destination, rows of the store; those that are not 0"]
+
+
+class AnswerResult(Base):
+    """What commands to a server write."""
+
+    answer: Annotated[dict[str, Any], "what the server answered; of `status` the keys of `nanet km3 server` without the machine's"]
+
+
+class RowsResult(Base):
+    """What commands that read the store write."""
+
+    rows: Annotated[list[dict[str, Any]], "of the store, a column each key; times are ns of the epoch (UTC)"]

@@ -85,6 +85,11 @@ class Server:
         self._writer.close()
         self._store.close()
 
+    @property
+    def client(self) -> Client:
+        """Of slow control."""
+        return self._client
+
     def books(self) -> dict[str, Any]:
         """Of everything, as `nanet km3 status` and the result show it."""
         relay = self._relay.books()
