@@ -110,7 +110,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "format": {"config", "result"},
     "port": {"config"},
     "rich": {"config"},
-    "km3": {"config"},
+    "km3": {"config", "machine", "port", "result"},
     "result": {"config", "machine", "rich"},
     "tune": {"config", "machine"},
     "doctor": {"config", "machine", "result", "tune"},
@@ -125,7 +125,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "report": {"bench", "loop", "result", "rich"},
 }
 PYTHON_DOORS = {"__init__", "__main__", "cli"}  # stand above all rooms
-PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}, "spead2": {"bench"}}
+PYTHON_VENDORS = {"typer": {"cli"}, "circle_fit": {"bench"}, "spead2": {"bench"}, "sqlalchemy": {"km3"}}
 
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".sv", ".cmake"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "run"}

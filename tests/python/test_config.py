@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from nanet.config import emulator, engine, rich
 from nanet.config import l0tp as l0tp_config
 from nanet.config.errors import ConfigError, nearest, parse_document, validated
-from nanet.config.schema import emulator_schema, engine_schema, format_schema, l0tp_schema
+from nanet.config.schema import emulator_schema, engine_schema, format_schema, km3_schema, l0tp_schema
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.stem != "l0tp")
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.stem not in ("km3_server", "l0tp"))
 GRAMMAR = re.compile(r"^.+ \(.+\) .+$")
 
 GOOD: dict[str, Any] = {
@@ -239,6 +239,7 @@ def test_any_text_is_refused_in_single_lines(text: str) -> None:
         ("schema.json", engine_schema()),
         ("schema-emulator.json", emulator_schema()),
         ("schema-l0tp.json", l0tp_schema()),
+        ("schema-km3.json", km3_schema()),
         ("schema-format.json", format_schema()),
     ],
 )
@@ -256,7 +257,9 @@ def test_schema_accepts_the_examples() -> None:
         jsonschema.validate(GOOD | {"unknown": 1}, engine_schema())
 
 
-@pytest.mark.parametrize("schema", [engine_schema(), emulator_schema(), l0tp_schema()], ids=["engine", "emulator", "l0tp"])
+@pytest.mark.parametrize(
+    "schema", [engine_schema(), emulator_schema(), l0tp_schema(), km3_schema()], ids=["engine", "emulator", "l0tp", "km3"]
+)
 def test_every_field_is_described(schema: dict[str, Any]) -> None:
     for model in [schema, *schema["$defs"].values()]:
         for name, field in model["properties"].items():

@@ -11,6 +11,7 @@ import typer
 from nanet.cli.bench import bench_app
 from nanet.cli.examples import examples
 from nanet.cli.format import emulate_format, format_app
+from nanet.cli.km3 import km3_app
 from nanet.cli.km3_emulate import register as register_km3_emulate
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.layout import Panels
@@ -61,6 +62,7 @@ emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: reado
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(format_app, name="format")
+app.add_typer(km3_app, name="km3")
 app.add_typer(rdma_app, name="rdma")
 app.add_typer(torus_app, name="torus")
 emulate_app.command("format")(emulate_format)
@@ -266,6 +268,7 @@ def validate(
     config: Annotated[Path, typer.Argument(help="YAML file of an engine.")],
     emulator: Annotated[bool, typer.Option("--emulator", help="CONFIG is for an emulator.")] = False,
     l0tp: Annotated[bool, typer.Option("--l0tp", help="CONFIG is for an L0 trigger processor.")] = False,
+    km3: Annotated[bool, typer.Option("--km3", help="CONFIG is for a server of KM3NeT.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Check a configuration and print every mistake in it.
@@ -275,12 +278,14 @@ def validate(
     from nanet.cli import text
     from nanet.config import emulator as emulator_config
     from nanet.config import engine as models
+    from nanet.config import km3_server as km3_config
     from nanet.config import l0tp as l0tp_config
     from nanet.config.errors import ConfigError
     from nanet.result import files
 
+    is_engine = not (l0tp or emulator or km3)
     try:
-        load: Any = l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
+        load: Any = km3_config.load if km3 else l0tp_config.load if l0tp else emulator_config.load if emulator else models.load
         loaded: Any = load(config)
     except ConfigError as error:
         refused: ValidateResult = {**files.base("validate"), "valid": False, "problems": error.problems}
@@ -288,7 +293,7 @@ def validate(
         for line in error.problems:
             typer.echo(f"nanet: {line}", err=True)
         raise typer.Exit(2) from None
-    decision: Any = None if l0tp else loaded if emulator else loaded.processor
+    decision: Any = loaded if emulator else loaded.processor if is_engine else None
     names = [condition.name for condition in decision.conditions] if decision is not None else []
     table = decision.truth_table() if names else []
     rows = [{**row.mix, "multiplicity": list(row.multiplicity), **dict(zip(names, row.holds, strict=True))} for row in table]
@@ -299,11 +304,11 @@ def validate(
     files.write_json(json_file, result)
     if table:
         text.truth_table(table, names)
-    if not (l0tp or emulator) and loaded.plugins:
+    if is_engine and loaded.plugins:
         from nanet.config.plugins import names_added
 
         _say(f"plug-ins: {', '.join(names_added(loaded.plugins))}")
-    if not (l0tp or emulator) and loaded.processor.runtime != "cpu":
+    if is_engine and loaded.processor.runtime != "cpu":
         _say(f"processor: {loaded.processor.place()}{_no_gpu_code()}")
     _say(f"{config}: valid")
 
@@ -312,6 +317,7 @@ def validate(
 def schema(
     emulator: Annotated[bool, typer.Option("--emulator", help="The schema of an emulator's configuration.")] = False,
     l0tp: Annotated[bool, typer.Option("--l0tp", help="The schema of an L0 trigger processor's configuration.")] = False,
+    km3: Annotated[bool, typer.Option("--km3", help="The schema of a KM3NeT server's configuration.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Print every key of a configuration, as a JSON schema.
@@ -320,10 +326,10 @@ def schema(
     """
     import json
 
-    from nanet.config.schema import emulator_schema, engine_schema, l0tp_schema
+    from nanet.config.schema import emulator_schema, engine_schema, km3_schema, l0tp_schema
     from nanet.result import files
 
-    text = l0tp_schema() if l0tp else emulator_schema() if emulator else engine_schema()
+    text = km3_schema() if km3 else l0tp_schema() if l0tp else emulator_schema() if emulator else engine_schema()
     files.write_json(json_file, text)
     if json_file is None:
         _say(json.dumps(text, indent=1))

@@ -15,7 +15,7 @@ from nanet.result import outputs
 
 PANELS = {
     "Start here": ("demo", "examples"),
-    "Run": ("validate", "schema", "format", "run", "emulate", "l0tp", "replay"),
+    "Run": ("validate", "schema", "format", "run", "emulate", "l0tp", "km3", "replay"),
     "Measure": ("bench", "physics", "torus", "soak"),
     "Machine": ("doctor", "tune"),
     "More": ("rdma", "stencil", "version", "man"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON schemas of the configurations; docs/schema.json, docs/schema-emulator.json and docs/schema-l0tp.json are these, written out."""
+"""The JSON schemas of the configurations; docs/schema.json and docs/schema-*.json are these, written out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from nanet.config.components import Format
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
+from nanet.config.km3_server import Km3ServerConfig
 from nanet.config.l0tp import L0tpConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,6 +27,11 @@ def emulator_schema() -> dict[str, Any]:
 def l0tp_schema() -> dict[str, Any]:
     """Schema of what `nanet l0tp` reads."""
     return {"$schema": DIALECT} | L0tpConfig.model_json_schema()
+
+
+def km3_schema() -> dict[str, Any]:
+    """Schema of what `nanet km3 server` reads."""
+    return {"$schema": DIALECT} | Km3ServerConfig.model_json_schema()
 
 
 def format_schema() -> dict[str, Any]:
