@@ -8,11 +8,11 @@
 namespace nanet::km3_emulate {
 
 std::optional<config::Problem> MuonConfig::check() const {
-  return config::first_broken({{cos_zenith_min > cos_zenith_max,
-                                {"cos_zenith_min",
-                                 "cos_zenith_min " + config::text_of(cos_zenith_min) + " is above cos_zenith_max " +
-                                     config::text_of(cos_zenith_max),
-                                 "no zenith is between them", "swap them"}}});
+  return config::first_broken(
+      {{cos_zenith_min > cos_zenith_max,
+        {"cos_zenith_min",
+         "cos_zenith_min " + config::text_of(cos_zenith_min) + " is above cos_zenith_max " + config::text_of(cos_zenith_max),
+         "no zenith is between them", "swap them"}}});
 }
 
 std::optional<config::Problem> FaultsConfig::check() const {

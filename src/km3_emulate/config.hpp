@@ -19,7 +19,8 @@ inline constexpr double kLightMPerNs = 0.299792458;     // in vacuum
 inline constexpr std::uint32_t kPacketBytesMax = 8972;  // a payload of 8940 B and a header of 32
 
 struct NoiseConfig {
-  static constexpr config::Component component{"TowerNoise", "Light that no particle of interest made: potassium-40 and living things."};
+  static constexpr config::Component component{"TowerNoise",
+                                               "Light that no particle of interest made: potassium-40 and living things."};
 
   double singles_hz = 55'000;
   std::array<double, 5> coincidences_hz{18, 0, 0, 0, 0};
@@ -35,7 +36,8 @@ struct NoiseConfig {
   void visit(Visit&& v) {
     v("singles_hz", singles_hz, {.help = "Single hits of a photomultiplier", .unit = "Hz", .least = 0, .most = 5e6});
     v("coincidences_hz", coincidences_hz,
-      {.help = "Genuine coincidences of one decay: first those of the two photomultipliers of a place, for each place; then those of "
+      {.help = "Genuine coincidences of one decay: first those of the two photomultipliers of a place, for each place; then those "
+               "of "
                "3, 4, 5 and 6 of a floor, for each floor",
        .unit = "Hz",
        .least = 0,
@@ -45,18 +47,17 @@ struct NoiseConfig {
     v("charge_sigma_pe", charge_sigma_pe,
       {.help = "Spread of the charge of one photo-electron", .unit = "photo-electrons", .least = 0, .most = 2});
     v("tail_share", tail_share, {.help = "Share of single hits that have more charge", .least = 0, .most = 1});
-    v("tail_pe", tail_pe,
-      {.help = "Mean of what those have more, exponential", .unit = "photo-electrons", .least = 0, .most = 100});
+    v("tail_pe", tail_pe, {.help = "Mean of what those have more, exponential", .unit = "photo-electrons", .least = 0, .most = 100});
     v("bursts_hz", bursts_hz, {.help = "Bursts of bioluminescence of a floor", .unit = "Hz", .least = 0, .most = 100});
     v("burst_factor", burst_factor, {.help = "By which a burst multiplies single hits", .least = 1, .most = 100});
-    v("burst_s", burst_s,
-      {.help = "Mean length of a burst, exponential, cut at four times it", .unit = "s", .most = 10, .above = 0});
+    v("burst_s", burst_s, {.help = "Mean length of a burst, exponential, cut at four times it", .unit = "s", .most = 10, .above = 0});
   }
 };
 
 // So many times the single hits, for a time.
 struct LoudConfig {
-  static constexpr config::Component component{"TowerLoud", "A burst at a time that is given, for tests of what has to be buffered."};
+  static constexpr config::Component component{"TowerLoud",
+                                               "A burst at a time that is given, for tests of what has to be buffered."};
 
   std::uint32_t floor = 0;
   std::uint32_t slice = 0;
@@ -189,8 +190,8 @@ struct JumpConfig {
 };
 
 struct FaultsConfig {
-  static constexpr config::Component component{"TowerFaults",
-                                               "What goes wrong on purpose, packet by packet with a probability, seeded. All is counted."};
+  static constexpr config::Component component{
+      "TowerFaults", "What goes wrong on purpose, packet by packet with a probability, seeded. All is counted."};
 
   double loss = 0;
   double duplicate = 0;
@@ -272,8 +273,7 @@ struct TowerConfig {
     v("destinations", destinations,
       {.help = "Where to send: one endpoint for all floors, or one for each", .length_least = 1, .form = "Endpoint"});
     v("control", control,
-      {.help = "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
-       .form = "Endpoint"});
+      {.help = "Where floor 1 takes slow control; the others take the ports after it; null: nowhere", .form = "Endpoint"});
   }
 
   template <class Visit>
@@ -284,16 +284,14 @@ struct TowerConfig {
     v("slice_ms", slice_ms, {.help = "Length of a time slice", .unit = "ms", .least = 1, .most = 2000});
     v("duration_s", duration_s,
       {.help = "How much detector time to send, in whole slices; 0: until stopped", .unit = "s", .least = 0, .most = 86400});
-    v("speed", speed,
-      {.help = "Detector time over time; 1: as the tower sends; 0: as fast as possible", .least = 0, .most = 1000});
+    v("speed", speed, {.help = "Detector time over time; 1: as the tower sends; 0: as fast as possible", .least = 0, .most = 1000});
     v("pool_slices", pool_slices,
       {.help = "Slices made before the run and sent repeatedly, with times of their own; 0: each is made when its turn comes",
        .unit = "slices",
        .least = 0,
        .most = 1000,
        .too_big = "memory: 8 MB a slice with short hits, 105 MB with samples at 300 Mb/s a floor"});
-    v("burst_packets", burst_packets,
-      {.help = "Packets of a stream that leave together", .unit = "packets", .least = 1, .most = 48});
+    v("burst_packets", burst_packets, {.help = "Packets of a stream that leave together", .unit = "packets", .least = 1, .most = 48});
     v("packet_bytes_max", packet_bytes_max,
       {.help = "Longest packet", .unit = "bytes", .least = 300, .most = kPacketBytesMax, .too_big = "more than an MTU less 28"});
     v("cpu_core", cpu_core, {.help = "Core of the emulator's thread; null: not pinned", .form = "Core"});

@@ -32,9 +32,9 @@ struct PacketField {
   std::uint32_t at;
   std::uint32_t bytes;  // 0: up to the end
 };
-inline constexpr PacketField kPacketFields[] = {{"magic", 0, 4},  {"tower", 4, 1},   {"floor", 5, 1}, {"kind", 6, 1},
-                                                {"flags", 7, 1},  {"run", 8, 4},     {"slice", 12, 4}, {"second", 16, 4},
-                                                {"tick", 20, 4},  {"offset", 24, 4}, {"sequence", 28, 4}, {"payload", 32, 0}};
+inline constexpr PacketField kPacketFields[] = {{"magic", 0, 4}, {"tower", 4, 1},   {"floor", 5, 1},     {"kind", 6, 1},
+                                                {"flags", 7, 1}, {"run", 8, 4},     {"slice", 12, 4},    {"second", 16, 4},
+                                                {"tick", 20, 4}, {"offset", 24, 4}, {"sequence", 28, 4}, {"payload", 32, 0}};
 
 class CutUnit {
  public:

@@ -40,8 +40,8 @@ class Random {
     return result;
   }
 
-  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }           // [0, 1)
-  double positive() { return static_cast<double>((bits() >> 11) + 1) * 0x1p-53; }    // (0, 1]
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }            // [0, 1)
+  double positive() { return static_cast<double>((bits() >> 11) + 1) * 0x1p-53; }     // (0, 1]
   double between(double low, double high) { return low + (high - low) * uniform(); }  // [low, high)
   double exponential(double mean) { return -mean * std::log(positive()); }
   std::uint32_t below(std::uint32_t count) { return static_cast<std::uint32_t>((bits() >> 32) * count >> 32); }

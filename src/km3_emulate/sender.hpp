@@ -54,8 +54,12 @@ inline constexpr std::size_t kTowerCounters = std::size(kTowerCounterNames);
 class TowerCounters {
  public:
   void add(TowerCounter counter, std::uint64_t n = 1) { set(counter, value(counter) + n); }
-  void set(TowerCounter counter, std::uint64_t n) { values_[static_cast<std::size_t>(counter)].store(n, std::memory_order_relaxed); }
-  std::uint64_t value(TowerCounter counter) const { return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed); }
+  void set(TowerCounter counter, std::uint64_t n) {
+    values_[static_cast<std::size_t>(counter)].store(n, std::memory_order_relaxed);
+  }
+  std::uint64_t value(TowerCounter counter) const {
+    return values_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
+  }
 
   void add_damaged(std::size_t field) { damaged_[field].store(damaged(field) + 1, std::memory_order_relaxed); }
   std::uint64_t damaged(std::size_t field) const { return damaged_[field].load(std::memory_order_relaxed); }
@@ -99,7 +103,7 @@ class Sender {
   std::uint32_t batched_ = 0;
   std::array<link::TxPacket, kBatchMax> batch_;
   std::uint32_t scratch_used_ = 0;
-  std::vector<std::byte> scratch_;                    // for damaged packets of a batch
+  std::vector<std::byte> scratch_;                      // for damaged packets of a batch
   std::vector<std::optional<link::TxPacket>> waiting_;  // by stream
 };
 

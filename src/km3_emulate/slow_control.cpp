@@ -13,7 +13,9 @@ constexpr std::uint32_t kRequest = 0x4B4D3343;
 constexpr std::uint32_t kAnswer = 0x4B4D3341;
 enum Command : std::uint8_t { kGet = 1, kSet = 2, kRunStart = 3, kRunStop = 4, kPing = 5 };
 
-std::uint32_t u32(std::span<const std::byte> packet, std::size_t at) { return static_cast<std::uint32_t>(km3::load_be32(&packet[at])); }
+std::uint32_t u32(std::span<const std::byte> packet, std::size_t at) {
+  return static_cast<std::uint32_t>(km3::load_be32(&packet[at]));
+}
 std::uint16_t u16(std::span<const std::byte> packet, std::size_t at) { return static_cast<std::uint16_t>(u32(packet, at) >> 16); }
 
 void put(ControlPacket& packet, std::size_t at, std::uint32_t value) {
@@ -95,7 +97,8 @@ SlowControl::Outcome SlowControl::get(std::uint16_t parameter, const FloorState&
   if (std::ranges::find(kInstruments, parameter) != std::end(kInstruments)) {
     return {ControlStatus::done, units_.instrument(state.slice, index_, parameter)};
   }
-  if (parameter >= 80 && parameter < 80 + kPms) return {ControlStatus::done, static_cast<std::int32_t>(state.rates[parameter - 80u])};
+  if (parameter >= 80 && parameter < 80 + kPms)
+    return {ControlStatus::done, static_cast<std::int32_t>(state.rates[parameter - 80u])};
   return {ControlStatus::no_parameter, 0};
 }
 

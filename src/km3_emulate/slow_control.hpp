@@ -19,13 +19,20 @@ namespace nanet::km3_emulate {
 inline constexpr std::size_t kControlBytes = 28;
 using ControlPacket = std::array<std::byte, kControlBytes>;
 
-enum class ControlStatus : std::uint8_t { done = 0, no_command = 1, no_parameter = 2, out_of_bounds = 3, not_now = 4, another_floor = 5 };
+enum class ControlStatus : std::uint8_t {
+  done = 0,
+  no_command = 1,
+  no_parameter = 2,
+  out_of_bounds = 3,
+  not_now = 4,
+  another_floor = 5
+};
 
 // What of the floor a request reads and changes.
 struct FloorState {
   FloorSettings settings = kFloorSettings;
-  std::optional<std::uint32_t> run;        // that goes on
-  std::optional<std::uint32_t> tower_run;  // of its tower: a floor takes part in that or in none
+  std::optional<std::uint32_t> run;         // that goes on
+  std::optional<std::uint32_t> tower_run;   // of its tower: a floor takes part in that or in none
   std::array<std::uint32_t, kPms> rates{};  // of the last slice, Hz
   std::uint64_t slice = 0;                  // that is now, for the instruments
 };
@@ -42,7 +49,8 @@ class SlowControl {
       : tower_(tower), floor_(floor), index_(index), units_(units) {}
 
   // from: who asks, as a text; sequences of different ones are different. gps_ns: the floor's time.
-  std::optional<ControlPacket> answer(std::span<const std::byte> request, const std::string& from, std::uint64_t gps_ns, FloorState& state);
+  std::optional<ControlPacket> answer(std::span<const std::byte> request, const std::string& from, std::uint64_t gps_ns,
+                                      FloorState& state);
 
   const ControlCounts& counts() const { return counts_; }
 

@@ -26,11 +26,12 @@ class SoundMaker {
   void unit(std::uint64_t begin_ns, std::uint64_t which, const km3::Vector& place_m, std::vector<std::byte>& bytes) const;
 
  private:
-  void add_pulses(std::uint64_t begin_ns, const BeaconConfig& beacon, const km3::Vector& place_m, std::vector<std::int32_t>& samples) const;
+  void add_pulses(std::uint64_t begin_ns, const BeaconConfig& beacon, const km3::Vector& place_m,
+                  std::vector<std::int32_t>& samples) const;
 
   SoundConfig config_;
   std::uint64_t seed_;
-  std::uint32_t samples_;              // of a slice
+  std::uint32_t samples_;            // of a slice
   std::vector<std::int32_t> noise_;  // played from any place on
 };
 

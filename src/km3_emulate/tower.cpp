@@ -12,7 +12,7 @@
 namespace nanet::km3_emulate {
 namespace {
 
-constexpr std::uint64_t kLeadNs = 50'000'000;     // from the start of the program to slice 0: to make it
+constexpr std::uint64_t kLeadNs = 50'000'000;      // from the start of the program to slice 0: to make it
 constexpr std::uint64_t kSleepMostNs = 2'000'000;  // so that stop() and slow control are noticed
 constexpr std::uint64_t kSleepLeastNs = 20'000;    // less is not worth a sleep
 constexpr std::uint64_t kServeEveryNs = 100'000;
@@ -256,8 +256,8 @@ void Tower::serve(std::uint64_t now_ns) {
     const double passed_ns = config_.speed > 0 ? static_cast<double>(since_ns) * config_.speed : 0.0;
     const std::uint64_t in_slice_ns = static_cast<std::uint64_t>(passed_ns) % config_.slice_ns();
     const std::uint64_t time_ns = gps_ns(slice, request->socket, untimed) + in_slice_ns;
-    const auto answer = slow_control_[request->socket].answer({room.data(), request->bytes}, link::to_string(request->from), time_ns,
-                                                              floors_[request->socket]);
+    const auto answer = slow_control_[request->socket].answer({room.data(), request->bytes}, link::to_string(request->from),
+                                                              time_ns, floors_[request->socket]);
     if (answer) control_->reply(*request, *answer);
   }
   for (const SlowControl& one : slow_control_) {

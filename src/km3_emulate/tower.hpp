@@ -48,8 +48,8 @@ class Tower {
     std::uint32_t floor;  // from 0
     Kind kind;
     std::uint32_t sequence = 0;
-    std::uint32_t next = 0;        // packet of the unit
-    std::uint64_t due_ns = 0;      // since the start of the program; of the burst that `next` begins
+    std::uint32_t next = 0;    // packet of the unit
+    std::uint64_t due_ns = 0;  // since the start of the program; of the burst that `next` begins
   };
   struct Ready {  // what all streams send in a slice
     std::uint64_t slice = ~std::uint64_t{0};

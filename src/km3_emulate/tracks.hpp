@@ -23,14 +23,14 @@ struct LightHit {
   double time_ns;
   std::uint32_t floor;  // from 0
   std::uint8_t pm;
-  std::uint8_t charge;   // 1/10 photo-electron
+  std::uint8_t charge;  // 1/10 photo-electron
   bool scattered;
 };
 
 struct Track {
-  km3::Vector point_m;      // where it is at time_ns
-  km3::Vector direction;    // of flight, length 1
-  double time_ns = 0;       // since the slice began
+  km3::Vector point_m;    // where it is at time_ns
+  km3::Vector direction;  // of flight, length 1
+  double time_ns = 0;     // since the slice began
   std::vector<LightHit> hits;
 };
 

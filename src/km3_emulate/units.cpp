@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kCharges = 4096;  // of the table of single hits: a power of two
 constexpr std::size_t kHitBytes = 6;
 constexpr std::size_t kSampledHeadBytes = 8;
-constexpr double kPulseNs = 10;   // from the beginning of a pulse to its top
+constexpr double kPulseNs = 10;  // from the beginning of a pulse to its top
 constexpr double kSampleNs = 5;
 constexpr double kPedestal = 8;
 constexpr double kCountsACharge = 1.2;
@@ -26,13 +26,19 @@ void put_u32(std::byte* to, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<std::byte>(value >> shift);
 }
 
-std::int32_t whole_ns(double time_ns) { return static_cast<std::int32_t>(std::clamp(std::floor(time_ns), -2147483648.0, 2147483647.0)); }
+std::int32_t whole_ns(double time_ns) {
+  return static_cast<std::int32_t>(std::clamp(std::floor(time_ns), -2147483648.0, 2147483647.0));
+}
 
 // Writes the records of hits, and knows which of them a floor sends.
 class HitWriter {
  public:
   HitWriter(std::vector<std::byte>& bytes, std::size_t expected, std::uint32_t samples, const std::byte* pulses, bool sampled)
-      : bytes_(bytes), record_bytes_(sampled ? kSampledHeadBytes + samples : kHitBytes), samples_(samples), pulses_(pulses), sampled_(sampled) {
+      : bytes_(bytes),
+        record_bytes_(sampled ? kSampledHeadBytes + samples : kHitBytes),
+        samples_(samples),
+        pulses_(pulses),
+        sampled_(sampled) {
     bytes_.resize(expected * record_bytes_ + 64 * record_bytes_);
   }
 
@@ -131,8 +137,8 @@ const std::vector<Track>& UnitMaker::tracks(std::uint64_t slice) {
   return kept.tracks;
 }
 
-void UnitMaker::unit(std::uint64_t slice, std::uint32_t floor, Kind kind, const FloorSettings& settings, std::vector<std::byte>& bytes,
-                     std::array<std::uint32_t, kPms>* hits) {
+void UnitMaker::unit(std::uint64_t slice, std::uint32_t floor, Kind kind, const FloorSettings& settings,
+                     std::vector<std::byte>& bytes, std::array<std::uint32_t, kPms>* hits) {
   bytes.clear();
   switch (kind) {
     case Kind::hits: return hits_unit(slice, floor, false, settings, bytes, hits);
@@ -261,7 +267,8 @@ std::int32_t UnitMaker::instrument(std::uint64_t slice, std::uint32_t floor, std
   const double turn = 0.7 * floor + 1e-4 * static_cast<double>(slice);
   switch (number) {
     case 64: return kTemperature + static_cast<std::int32_t>(std::lround(noise));
-    case 65: return static_cast<std::int32_t>(std::lround(9000.0 * (floor % 2) + 300.0 * std::sin(turn) + 5.0 * noise + 36000.0)) % 36000;
+    case 65:
+      return static_cast<std::int32_t>(std::lround(9000.0 * (floor % 2) + 300.0 * std::sin(turn) + 5.0 * noise + 36000.0)) % 36000;
     case 66: return static_cast<std::int32_t>(std::lround(50.0 * std::sin(1.3 * turn) + 3.0 * noise));
     default: return static_cast<std::int32_t>(std::lround(50.0 * std::cos(1.7 * turn) + 3.0 * noise));
   }

@@ -76,8 +76,8 @@ class UnitMaker {
   void add_coincidences(Random& random, std::uint32_t of, std::uint32_t first_pm, std::uint32_t pm_count, double rate_hz,
                         std::vector<NoiseHit>& hits) const;
   void add_light(std::uint64_t slice, std::uint32_t floor, std::vector<NoiseHit>& hits);
-  void hits_unit(std::uint64_t slice, std::uint32_t floor, bool sampled, const FloorSettings& settings, std::vector<std::byte>& bytes,
-                 std::array<std::uint32_t, kPms>* counts);
+  void hits_unit(std::uint64_t slice, std::uint32_t floor, bool sampled, const FloorSettings& settings,
+                 std::vector<std::byte>& bytes, std::array<std::uint32_t, kPms>* counts);
   void instruments_unit(std::uint64_t slice, std::uint32_t floor, std::vector<std::byte>& bytes) const;
 
   TowerConfig config_;
@@ -87,8 +87,8 @@ class UnitMaker {
   std::optional<TrackMaker> track_maker_;
   std::optional<SoundMaker> sound_;
   std::array<Kept, 4> kept_;
-  std::vector<std::uint8_t> charges_;   // of single hits, drawn evenly from
-  std::vector<std::byte> pulses_;       // samples by charge
+  std::vector<std::uint8_t> charges_;  // of single hits, drawn evenly from
+  std::vector<std::byte> pulses_;      // samples by charge
 };
 
 }  // namespace nanet::km3_emulate

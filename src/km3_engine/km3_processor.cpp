@@ -20,13 +20,15 @@ km3::Detector make_detector(const Km3Config& config) {
   const std::ifstream file(config.detector);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file || !text) throw SetupError("cannot read detector '" + config.detector + "'", "there is no such file", "give a file .detx");
+  if (!file || !text)
+    throw SetupError("cannot read detector '" + config.detector + "'", "there is no such file", "give a file .detx");
   return km3::read_detx(text.str());
 }
 
 }  // namespace
 
-Km3Processor::Km3Processor(const Km3Config& config, bool sends) : config_(config), sends_(sends), detector_(make_detector(config_)) {
+Km3Processor::Km3Processor(const Km3Config& config, bool sends)
+    : config_(config), sends_(sends), detector_(make_detector(config_)) {
   for (const km3::Floor& floor : detector_.floors()) {
     if (floor.pm_count == 0 || (floor.tower >= 0 && floor.tower <= 255 && floor.number >= 1 && floor.number <= 255)) continue;
     throw SetupError("the detector has floor " + std::to_string(floor.number) + " of tower " + std::to_string(floor.tower),

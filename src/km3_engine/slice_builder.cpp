@@ -39,7 +39,8 @@ SliceBuilder::SliceBuilder(const Km3Config& config, const km3::Detector& detecto
       present_(detector.floors().size()),
       seen_(detector.floors().size()) {
   if (parts.tx_ring != nullptr) {
-    writer_.emplace(detector, config.event_packet_bytes, *parts.tx_ring, *parts.sent_completions, counters_, parts.inline_transmitter);
+    writer_.emplace(detector, config.event_packet_bytes, *parts.tx_ring, *parts.sent_completions, counters_,
+                    parts.inline_transmitter);
   }
   for (std::uint32_t index = 0; index < detector.floors().size(); ++index) {
     const km3::Floor& floor = detector.floors()[index];
@@ -53,7 +54,8 @@ SliceBuilder::SliceBuilder(const Km3Config& config, const km3::Detector& detecto
 
 std::uint32_t SliceBuilder::poll(std::uint64_t caught_up_ns, std::uint64_t now_ns) {
   const std::uint64_t end = next_ + kCompletionsATurn;
-  for (const Completion* one = nullptr; next_ < end && (one = completions_.peek(next_ - first_)) != nullptr; ++next_) look_at(*one, now_ns);
+  for (const Completion* one = nullptr; next_ < end && (one = completions_.peek(next_ - first_)) != nullptr; ++next_)
+    look_at(*one, now_ns);
   if (consider_epoch()) settle_kept();
   while (close_if_due(caught_up_ns)) settle_kept();
   if (!kept_.empty()) drop_old(now_ns);

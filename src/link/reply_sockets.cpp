@@ -23,14 +23,16 @@ ReplySockets::ReplySockets(const Endpoint& first, std::uint32_t count) : sockets
     Endpoint endpoint = first;
     if (first.port != 0) {
       if (first.port + k > 65'535) {
-        throw SetupError(std::to_string(count) + " ports from " + to_string(first) + " on", "ports end at 65535", "choose a lower one");
+        throw SetupError(std::to_string(count) + " ports from " + to_string(first) + " on", "ports end at 65535",
+                         "choose a lower one");
       }
       endpoint.port = static_cast<std::uint16_t>(first.port + k);
     }
     const Socket& socket = sockets_->all.emplace_back(family_of(endpoint.address));
     const SocketAddress address(endpoint);
     if (::bind(socket.fd(), address.data(), address.bytes()) != 0) {
-      throw SetupError("cannot listen on " + to_string(endpoint), std::strerror(errno), "choose another port, or see who has it: ss -lunp");
+      throw SetupError("cannot listen on " + to_string(endpoint), std::strerror(errno),
+                       "choose another port, or see who has it: ss -lunp");
     }
     endpoints_.push_back(local_endpoint(socket));
     sockets_->polled.push_back({socket.fd(), POLLIN, 0});
@@ -51,7 +53,8 @@ std::optional<ReplySockets::Request> ReplySockets::receive(std::span<std::byte> 
 
 bool ReplySockets::reply(const Request& to, std::span<const std::byte> packet) {
   const SocketAddress address(to.from);
-  const ssize_t sent = ::sendto(sockets_->all[to.socket].fd(), packet.data(), packet.size(), MSG_NOSIGNAL, address.data(), address.bytes());
+  const ssize_t sent = ::sendto(sockets_->all[to.socket].fd(), packet.data(), packet.size(), MSG_NOSIGNAL, address.data(),
+                                address.bytes());
   return sent == static_cast<ssize_t>(packet.size());
 }
 

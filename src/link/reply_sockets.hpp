@@ -23,7 +23,7 @@ class ReplySockets {
 
   struct Request {
     std::uint32_t socket;
-    std::size_t bytes;       // that are in the room; a longer packet is cut
+    std::size_t bytes;  // that are in the room; a longer packet is cut
     Endpoint from;
   };
 

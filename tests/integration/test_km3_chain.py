@@ -25,7 +25,13 @@ FLOORS = 3
 
 def tower(port: int, **changes: Any) -> Tower:
     """A small tower, at half of its speed, so that a busy machine loses nothing."""
-    plain: dict[str, Any] = {"destinations": [f"udp://127.0.0.1:{port}"], "floors": FLOORS, "duration_s": 0.6, "slice_ms": 50, "speed": 0.5}
+    plain: dict[str, Any] = {
+        "destinations": [f"udp://127.0.0.1:{port}"],
+        "floors": FLOORS,
+        "duration_s": 0.6,
+        "slice_ms": 50,
+        "speed": 0.5,
+    }
     return Tower.model_validate(plain | changes)
 
 

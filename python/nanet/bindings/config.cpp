@@ -200,10 +200,11 @@ engine::EngineConfig engine_config(const nb::dict& dict) {
   if (has(dict, "answers")) answers = get<nb::dict>(dict, "answers");
   const auto processor = get<nb::dict>(dict, "processor");
   const auto links = get<nb::list>(dict, "links");
-  const engine::Kinds kinds = kinds_for(get<std::vector<std::string>>(dict, "plugins"), used_formats(dict, links),
-                                        {.na62 = {.rich = [&] { return rich_config(processor, answers); },
-                                                  .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }},
-                                         .km3 = [&] { return part_if_given<km3_engine::Km3Config>(processor, "km3").value_or(km3_engine::Km3Config{}); }});
+  const engine::Kinds kinds = kinds_for(
+      get<std::vector<std::string>>(dict, "plugins"), used_formats(dict, links),
+      {.na62 = {.rich = [&] { return rich_config(processor, answers); },
+                .forward = [&] { return part<na62::ForwardConfig>(processor, "forward"); }},
+       .km3 = [&] { return part_if_given<km3_engine::Km3Config>(processor, "km3").value_or(km3_engine::Km3Config{}); }});
   const auto regions = get<nb::list>(dict, "memory_regions");
   for (const nb::handle link : links) {
     config.links.push_back(engine_link_config(kinds, nb::cast<nb::dict>(link), regions));

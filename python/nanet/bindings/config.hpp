@@ -19,8 +19,7 @@ struct ProcessorConfigs {
   std::function<km3_engine::Km3Config()> km3;
 };
 // Of what an engine can be built from: nanet's own, NA62's, KM3NeT's, those of plug-ins, and the formats that are declared. processors: needed where one is made.
-engine::Kinds kinds_for(const std::vector<std::string>& plugins, const nb::dict& formats = {},
-                        ProcessorConfigs processors = {});
+engine::Kinds kinds_for(const std::vector<std::string>& plugins, const nb::dict& formats = {}, ProcessorConfigs processors = {});
 engine::LinkConfig link_config(const engine::Kinds& kinds,
                                const nb::dict& dict);  // the keys of a link that `dict` has, among others, and those of its kind
 engine::LinkConfig port_config(const nb::dict& dict);

@@ -118,7 +118,8 @@ bool wait(const Tower& tower, double timeout_s) {
 }  // namespace
 
 void bind_km3_emulate(nb::module_& module) {
-  nb::class_<UnitMaker>(module, "TowerUnits", "What the floors of an emulated tower send, made again: bytes of units, tracks, places.")
+  nb::class_<UnitMaker>(module, "TowerUnits",
+                        "What the floors of an emulated tower send, made again: bytes of units, tracks, places.")
       .def(
           "__init__",
           [](UnitMaker* self, const nb::dict& config, const std::string& detector) {
@@ -126,14 +127,20 @@ void bind_km3_emulate(nb::module_& module) {
             new (self) UnitMaker(read, detector_of(read, detector));
           },
           nb::arg("config"), nb::arg("detector") = "")
-      .def("unit", &unit, nb::arg("slice"), nb::arg("floor"), nb::arg("kind"), "The bytes of a unit, with the settings that a floor has at first.")
+      .def("unit", &unit, nb::arg("slice"), nb::arg("floor"), nb::arg("kind"),
+           "The bytes of a unit, with the settings that a floor has at first.")
       .def("tracks", &tracks, nb::arg("slice"),
-           "The muons of a slice: time_ns since it began, position_m there, direction, hits (floor, pm, time_ns, charge, scattered).")
-      .def("instrument", [](const UnitMaker& maker, std::uint64_t slice, std::uint32_t floor,
-                            std::uint16_t number) { return maker.instrument(slice, floor - 1, number); },
-           nb::arg("slice"), nb::arg("floor"), nb::arg("number"), "What an instrument of a floor says in a slice.")
+           "The muons of a slice: time_ns since it began, position_m there, direction, hits (floor, pm, time_ns, charge, "
+           "scattered).")
+      .def(
+          "instrument",
+          [](const UnitMaker& maker, std::uint64_t slice, std::uint32_t floor, std::uint16_t number) {
+            return maker.instrument(slice, floor - 1, number);
+          },
+          nb::arg("slice"), nb::arg("floor"), nb::arg("number"), "What an instrument of a floor says in a slice.")
       .def("places", &places, "Floor, pm, position_m, direction and time_offset_ns of each photomultiplier.")
-      .def("detx", [](const UnitMaker& maker) { return km3::write_detx(maker.detector()); }, "The detector file.");
+      .def(
+          "detx", [](const UnitMaker& maker) { return km3::write_detx(maker.detector()); }, "The detector file.");
   nb::class_<Tower>(module, "Tower", "The floors of one tower, in one thread.")
       .def(
           "__init__",

@@ -30,9 +30,7 @@ def emulate_km3(
         int, typer.Option("--samples", min=0, max=255, help="Samples of a hit; 0: short hits. 106: 300 Mb/s a floor.")
     ] = 0,
     muons: Annotated[float, typer.Option("--muons", metavar="HZ", min=0, help="Muons near the tower.")] = 1.0,
-    speed: Annotated[
-        float, typer.Option("--speed", min=0, help="Detector time over time; 0: as fast as possible.")
-    ] = 1.0,
+    speed: Annotated[float, typer.Option("--speed", min=0, help="Detector time over time; 0: as fast as possible.")] = 1.0,
     pool: Annotated[
         int, typer.Option("--pool", metavar="SLICES", min=0, help="Make so many slices first, and send them repeatedly.")
     ] = 0,

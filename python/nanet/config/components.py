@@ -951,8 +951,7 @@ class Tower(Model):
         ("udp://127.0.0.1:7100",), "Where to send: one endpoint for all floors, or one for each", min_length=1,
     )
     control: Endpoint | None = setting(
-        None,
-        "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
+        None, "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
     )
     run: int = setting(1, "Number of the run that begins by itself", ge=0, le=4294967295)
     waits_for_start: bool = setting(False, "No run begins by itself: slow control starts it")

@@ -117,7 +117,17 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:
     """What the engine alone knows to be lost, by name: events, packets, and packets of answers. counters: from `totals`."""
     unlike = ["events_unseen"] if merged else ["events_lost", "events_bad_body"]
-    names = ["events_discarded", "events_unjudged", *unlike, "packets_bad_body", *CUTS, *PACKET_LOSSES, *UNIT_LOSSES, *SLICE_LOSSES, *LINK_LOSSES]
+    names = [
+        "events_discarded",
+        "events_unjudged",
+        *unlike,
+        "packets_bad_body",
+        *CUTS,
+        *PACKET_LOSSES,
+        *UNIT_LOSSES,
+        *SLICE_LOSSES,
+        *LINK_LOSSES,
+    ]
     return {name: int(counters[name]) for name in names if counters.get(name, 0)}
 
 

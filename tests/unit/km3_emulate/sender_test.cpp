@@ -33,7 +33,9 @@ class KeepingLink final : public link::Link {
   std::set<std::uint32_t> destinations;
 };
 
-std::uint32_t u32(const std::vector<std::byte>& packet, std::size_t at) { return static_cast<std::uint32_t>(km3::load_be32(&packet[at])); }
+std::uint32_t u32(const std::vector<std::byte>& packet, std::size_t at) {
+  return static_cast<std::uint32_t>(km3::load_be32(&packet[at]));
+}
 
 std::vector<std::byte> numbered(std::size_t count) {
   std::vector<std::byte> bytes(count);
@@ -53,7 +55,8 @@ struct Bench {
     for (std::uint64_t slice = 0; slice < slices; ++slice) {
       for (std::uint32_t k = 0; k < packets; ++k) {
         for (std::uint32_t stream = 0; stream < 2; ++stream) {
-          const PacketHead head{.tower = 1, .floor = static_cast<std::uint8_t>(stream + 1), .run = 9, .slice = static_cast<std::uint32_t>(slice)};
+          const PacketHead head{
+              .tower = 1, .floor = static_cast<std::uint8_t>(stream + 1), .run = 9, .slice = static_cast<std::uint32_t>(slice)};
           sender.send(units[stream].packet(k, head, sequences[stream]++), {slice, stream, stream, k}, 0);
         }
       }
@@ -65,7 +68,7 @@ struct Bench {
   std::uint64_t count(TowerCounter counter) const { return counters.value(counter); }
   bool balances() const {
     return count(TowerCounter::packets_made) == count(TowerCounter::packets_sent) - count(TowerCounter::packets_duplicated) +
-                                                   count(TowerCounter::packets_lost) + count(TowerCounter::packets_silent) &&
+                                                    count(TowerCounter::packets_lost) + count(TowerCounter::packets_silent) &&
            count(TowerCounter::packets_sent) == link.sent.size();
   }
 
@@ -81,7 +84,8 @@ TEST(TowerPackets, AUnitIsCutIntoWholeRecordsWithItsPlace) {
   ASSERT_EQ(cut.packet_count(), 14u);  // of 8940 B
   std::vector<std::byte> joined;
   for (std::uint32_t k = 0; k < cut.packet_count(); ++k) {
-    const PacketHead head{.tower = 3, .floor = 14, .kind = Kind::sampled, .untimed = true, .run = 77, .slice = 5, .gps_ns = 1'234'567'890'000'000'160};
+    const PacketHead head{
+        .tower = 3, .floor = 14, .kind = Kind::sampled, .untimed = true, .run = 77, .slice = 5, .gps_ns = 1'234'567'890'000'000'160};
     const auto packet = cut.packet(k, head, 100 + k);
     const std::vector<std::byte> bytes(packet.begin(), packet.end());
     EXPECT_EQ(u32(bytes, 0), 0x4B4D3346u);

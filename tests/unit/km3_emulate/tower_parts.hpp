@@ -26,11 +26,13 @@ struct RawHit {
 inline std::vector<RawHit> read_hits(std::span<const std::byte> unit, bool sampled) {
   std::vector<RawHit> hits;
   for (std::size_t at = 0; at + 6 <= unit.size();) {
-    RawHit hit{std::to_integer<std::uint32_t>(unit[at]), km3::load_be32(&unit[at + 1]), std::to_integer<std::uint32_t>(unit[at + 5]), {}};
+    RawHit hit{
+        std::to_integer<std::uint32_t>(unit[at]), km3::load_be32(&unit[at + 1]), std::to_integer<std::uint32_t>(unit[at + 5]), {}};
     at += 6;
     if (sampled) {
       const auto count = std::to_integer<std::size_t>(unit[at]);
-      hit.samples.assign(unit.begin() + static_cast<std::ptrdiff_t>(at + 2), unit.begin() + static_cast<std::ptrdiff_t>(at + 2 + count));
+      hit.samples.assign(unit.begin() + static_cast<std::ptrdiff_t>(at + 2),
+                         unit.begin() + static_cast<std::ptrdiff_t>(at + 2 + count));
       at += 2 + count;
     }
     hits.push_back(std::move(hit));

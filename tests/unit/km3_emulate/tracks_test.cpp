@@ -101,7 +101,9 @@ TEST(Tracks, EveryHitOfATrackIsSent) {
   }
   std::ranges::sort(sent);
   std::ranges::sort(made);
-  const auto inside = [](std::int64_t time_ns) { return time_ns >= 5000 && time_ns < 29'990'000; };  // their neighbours are not looked at
+  const auto inside = [](std::int64_t time_ns) {
+    return time_ns >= 5000 && time_ns < 29'990'000;
+  };  // their neighbours are not looked at
   std::erase_if(sent, [&](std::int64_t time_ns) { return !inside(time_ns); });
   std::erase_if(made, [&](std::int64_t time_ns) { return !inside(time_ns); });
   EXPECT_GT(sent.size(), 1000u);

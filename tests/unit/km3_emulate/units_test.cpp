@@ -202,7 +202,8 @@ TEST(TowerUnits, SlowControlTakesHitsAway) {
   settings.hydrophone_on[1] = 0;
   const auto before = read_hits(unit_of(maker, 0, 0, Kind::hits), false);
   const auto after = read_hits(unit_of(maker, 0, 0, Kind::hits, settings), false);
-  const auto expected = std::ranges::count_if(before, [](const RawHit& hit) { return hit.pm != 2 && (hit.pm != 4 || hit.charge >= 12); });
+  const auto expected = std::ranges::count_if(before,
+                                              [](const RawHit& hit) { return hit.pm != 2 && (hit.pm != 4 || hit.charge >= 12); });
   EXPECT_EQ(static_cast<std::ptrdiff_t>(after.size()), expected);
   EXPECT_LT(after.size(), before.size());
   EXPECT_FALSE(unit_of(maker, 0, 0, Kind::hydrophone_0, settings).empty());

@@ -85,7 +85,8 @@ class Bench {
     UnitHead head{};
     head.stream = 1 << 11 | given.floor << 3 | static_cast<std::uint32_t>(given.kind);
     head.unit = std::uint64_t{given.run} << 32 | given.slice;
-    head.time = static_cast<std::uint64_t>(static_cast<std::int64_t>(kSecond * 62'500'000 + given.slice * kTicksASlice) + given.late_ticks);
+    head.time = static_cast<std::uint64_t>(static_cast<std::int64_t>(kSecond * 62'500'000 + given.slice * kTicksASlice) +
+                                           given.late_ticks);
     head.bytes = static_cast<std::uint32_t>(bytes.size());
     std::vector<UnitRange> ranges;
     std::uint32_t at = 0;
@@ -261,7 +262,9 @@ TEST(SliceBuilder, ADamagedRunOrSliceOrFloorHoldsNothingUp) {
     const std::uint64_t now_ns = slice * 40'000'000;  // what is damaged keeps its buffer until the time-out
     bench.give_slice(slice, 7, 0, now_ns);
     bench.give({.slice = slice, .floor = 2, .run = 7 | 1 << 20}, now_ns);
-    bench.give({.slice = slice + (1 << 20), .floor = 2, .late_ticks = -static_cast<std::int64_t>(kTicksASlice << 20), .data_slice = 0}, now_ns);
+    bench.give(
+        {.slice = slice + (1 << 20), .floor = 2, .late_ticks = -static_cast<std::int64_t>(kTicksASlice << 20), .data_slice = 0},
+        now_ns);
     bench.give({.slice = slice, .floor = 30, .data_slice = 0}, now_ns);
     bench.give({.slice = slice, .floor = 2, .kind = 4}, now_ns);
   }
@@ -344,7 +347,7 @@ TEST(SliceBuilder, EventsAreThoseOfATriggerThatGotTheHitsDirectly) {
   for (auto& [number, bytes] : came) {
     ASSERT_GE(bytes.size(), 24u);
     EXPECT_EQ(24 + 12 * u32(bytes.data()), bytes.size());
-    EXPECT_GE(u32(bytes.data() + 4), 5u);  // seeds
+    EXPECT_GE(u32(bytes.data() + 4), 5u);                       // seeds
     EXPECT_LE(i64(bytes.data() + 16), i64(bytes.data() + 28));  // begins before its first hit
     bytes.erase(bytes.begin(), bytes.begin() + 24);
     EXPECT_EQ(bytes, expected[number]);
