@@ -42,9 +42,9 @@ LIMITS = {  # what a change may not make worse; lower one when it can be
     "finder triplets": 4,
     "link UCX": 7,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
-    "headers under include": 98,
-    "rooms": 21,
-    "arrows": 78,
+    "headers under include": 105,  # seven of them KM3NeT's, a second detector beside NA62
+    "rooms": 22,  # with km3
+    "arrows": 83,
     "floors": 10,
     "rooms in circles": 0,
 }

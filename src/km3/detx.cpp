@@ -50,7 +50,7 @@ class Lines {
 
   std::string_view word(const char* what) {
     const std::size_t first = left_.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) fail("a line is too short", std::string(what) + " is missing");
+    if (first == std::string_view::npos) fail("a line is too short", std::string(what).append(" is missing"));
     const std::size_t end = left_.find_first_of(kBlanks, first);
     const std::string_view found = left_.substr(first, end == std::string_view::npos ? end : end - first);
     left_ = end == std::string_view::npos ? std::string_view{} : left_.substr(end);

@@ -139,7 +139,8 @@ def write_truth(path: Path, config: Tower, slices: int) -> None:
     import numpy as np
 
     units = make_units(config)
-    tracks, hits = [], []
+    tracks: list[Any] = []
+    hits: list[Any] = []
     for slice_ in range(slices):
         for track in units.tracks(slice_ % config.pool_slices if config.pool_slices else slice_):
             number = len(tracks)
