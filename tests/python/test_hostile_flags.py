@@ -17,12 +17,12 @@ from nanet.cli import app as cli_app
 from nanet.machine import ports
 
 HOSTILE_NUMBERS = {float: ("nan", "inf", "-inf", "-1", "1e300", "x", ""), int: ("nan", "-1", "1e300", "1" + "0" * 30, "x", "")}
-OUTPUTS = {"--json", "--csv", "--html", "--plot", "--checkpoint", "--lua", "--pcap"}
+OUTPUTS = {"--json", "--csv", "--html", "--plot", "--checkpoint", "--lua", "--pcap", "--truth"}
 FOLDERS = {"--out"}
 WITHOUT_OPTIONS = {("man",), ("examples",), ("format", "show"), ("format", "schema")}
 DESCRIPTORS = {"--ready-fd", "--status-fd", "--control-fd"}
 # Read, or looked at when the work begins: --undo-file before anything is changed, --to before an example is copied.
-OTHER_PATHS = {"--config", "--program", "--programs", "--from", "--gpu-csv", "--token-file", "--restart", "--undo-file", "--to"}
+OTHER_PATHS = {"--config", "--program", "--programs", "--from", "--gpu-csv", "--token-file", "--restart", "--undo-file", "--to", "--spead2"}
 
 
 def leaves() -> Iterator[tuple[str, ...]]:

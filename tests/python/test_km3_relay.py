@@ -192,7 +192,7 @@ def test_every_byte_comes_to_every_destination(listener: Listener) -> None:
             unit = completion.unit
             assert unit is not None
             assert unit.complete
-            seen[unit.stream >> 3 & 255, unit.stream & 7, unit.number] = unit.array().tobytes()
+            seen[unit.stream >> 3 & 255, unit.stream & 7, unit.number & 0xFFFFFFFF] = unit.array().tobytes()
         assert manager.counters()["packets_bad_format"] == 0
     assert {(*one.unit[1:3], one.unit.slice): one.data for one in listener.units} == floors.sent
     assert {one.unit.run for one in listener.units} == {7}

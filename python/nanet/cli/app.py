@@ -58,7 +58,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Detector data from the network to the processor that judges it, and the verdict back, within a stated latency.",
 )  # fmt: skip
-emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: readout boards, L0 trigger processor, KM3NeT tower.")
+emulate_app = typer.Typer(no_args_is_help=True, help="Play the other side: boards, an L0 processor, a tower.")
 app.add_typer(bench_app, name="bench")
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(format_app, name="format")

@@ -41,7 +41,7 @@ def emulate_km3(
     ] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """KM3NeT tower: send hits, sound and instruments; answer slow control."""
+    """A tower of KM3NeT: hits, sound, slow control answered."""
     from nanet.config.components import Tower
     from nanet.config.errors import validated
     from nanet.result import files
