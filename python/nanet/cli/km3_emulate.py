@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nanet.cli.options import Duration, JsonFile
+from nanet.cli.options import Duration, JsonFile, TruthFile
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +36,7 @@ def emulate_km3(
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of everything that is random.")] = 1,
     core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
-    truth: Annotated[
-        Path | None, typer.Option("--truth", metavar="FILE", help="HDF5 file for tracks, their hits and all places.")
-    ] = None,
+    truth: TruthFile = None,
     json_file: JsonFile = None,
 ) -> None:
     """A tower of KM3NeT: hits, sound, slow control answered."""

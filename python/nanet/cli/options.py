@@ -101,6 +101,10 @@ PlotFile = Annotated[
 LuaFile = Annotated[
     Path | None, typer.Option("--lua", metavar="FILE", callback=_reserve, help="Write it there; none: to standard output.")
 ]
+TruthFile = Annotated[
+    Path | None,
+    typer.Option("--truth", metavar="FILE", callback=_check_file, help="HDF5 file for tracks, their hits and all places."),
+]
 PcapFile = Annotated[
     Path | None, typer.Option("--pcap", metavar="FILE", callback=_check_file, help="Write them to a pcap file instead.")
 ]
