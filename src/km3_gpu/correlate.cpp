@@ -40,7 +40,7 @@ class GpuJudge final : public km3::SeedJudge {
     const auto count = static_cast<std::uint32_t>(std::min(seeds.size(), seeds_.count()));
     std::fill(judgements.begin() + count, judgements.end(), km3::Judgement{});
     if (count == 0) return;
-    if (directions.size() != directions_.count()) {  // once, in the first slice
+    if (!directions.empty() && directions.size() != directions_.count()) {  // once, in the first slice
       directions_ = gpu::DeviceArray<km3::Direction>(directions.data(), directions.size());
     }
     std::copy_n(seeds.begin(), count, host_seeds_.host());
