@@ -28,7 +28,6 @@ std::size_t buffers_of(const std::vector<flow::Clop*>& clops) {
 
 SliceBuilder::SliceBuilder(const Km3Config& config, const km3::Detector& detector, engine::LaneParts parts)
     : config_(config),
-      detector_(detector),
       completions_(parts.completions),
       clops_(parts.clops()),
       counters_(parts.counters),

@@ -76,7 +76,6 @@ class SliceBuilder final : public engine::Consumer {
   std::uint64_t begin_ns(std::uint32_t slice) const;
 
   Km3Config config_;
-  const km3::Detector& detector_;
   flow::CompletionQueue& completions_;
   std::vector<flow::Clop*> clops_;
   flow::Counters& counters_;

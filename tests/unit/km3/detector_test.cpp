@@ -3,6 +3,7 @@
 #include "nanet/km3/detector.hpp"
 
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "nanet/setup_error.hpp"
 
