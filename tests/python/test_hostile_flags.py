@@ -22,7 +22,18 @@ FOLDERS = {"--out"}
 WITHOUT_OPTIONS = {("man",), ("examples",), ("format", "show"), ("format", "schema")}
 DESCRIPTORS = {"--ready-fd", "--status-fd", "--control-fd"}
 # Read, or looked at when the work begins: --undo-file before anything is changed, --to before an example is copied.
-OTHER_PATHS = {"--config", "--program", "--programs", "--from", "--gpu-csv", "--token-file", "--restart", "--undo-file", "--to", "--spead2"}
+OTHER_PATHS = {
+    "--config",
+    "--program",
+    "--programs",
+    "--from",
+    "--gpu-csv",
+    "--token-file",
+    "--restart",
+    "--undo-file",
+    "--to",
+    "--spead2",
+}
 
 
 def leaves() -> Iterator[tuple[str, ...]]:
