@@ -4,9 +4,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,21 @@ void bind_physics(nb::module_& module);
 void bind_stencil(nb::module_& module);
 void bind_stencil_gpu(nb::module_& module);
 void bind_km3(nb::module_& module);
+
+// True when the run of an emulator is over, false after timeout_s. In slices, so that Ctrl-C is seen.
+template <class Run>
+bool wait_for_end(const Run& run, double timeout_s) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+  while (run.running()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    {
+      nb::gil_scoped_release release;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return true;
+}
 
 // Value of a configuration key, converted. Throws SetupError when it is missing or of another type: the Python models have
 // validated the file, so this says that model and binding have come apart.

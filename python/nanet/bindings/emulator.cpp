@@ -5,9 +5,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
-#include <thread>
-
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "config.hpp"
@@ -133,20 +130,6 @@ nb::list truth(const Emulator& emulator, std::size_t event_count) {
   return events;
 }
 
-// True when the run is over.
-bool wait(const Emulator& emulator, double timeout_s) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
-  while (emulator.running()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    {
-      nb::gil_scoped_release release;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-  return true;
-}
-
 }  // namespace
 
 void bind_emulator(nb::module_& module) {
@@ -156,7 +139,7 @@ void bind_emulator(nb::module_& module) {
           "__init__", [](Emulator* self, const nb::dict& config) { new (self) Emulator(emulator_config(config)); }, nb::arg("config"))
       .def("start", &Emulator::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Emulator::stop, nb::call_guard<nb::gil_scoped_release>(), "Ends sending, waits for the last answers, joins.")
-      .def("wait", &wait, nb::arg("timeout_s"), "True when the run is over, False after timeout_s.")
+      .def("wait", &wait_for_end<Emulator>, nb::arg("timeout_s"), "True when the run is over, False after timeout_s.")
       .def_prop_ro("running", &Emulator::running)
       .def_prop_ro("notes", &Emulator::notes)
       .def_prop_ro("answers_port", [](const Emulator& emulator) { return emulator.answers_endpoint().port; })

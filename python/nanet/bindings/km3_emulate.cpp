@@ -2,9 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "bindings.hpp"
 #include "km3_emulate/tower.hpp"
@@ -102,19 +100,6 @@ nb::dict snapshot(const Tower& tower) {
   return dict;
 }
 
-bool wait(const Tower& tower, double timeout_s) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
-  while (tower.running()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    {
-      nb::gil_scoped_release release;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-  return true;
-}
-
 }  // namespace
 
 void bind_km3_emulate(nb::module_& module) {
@@ -151,7 +136,7 @@ void bind_km3_emulate(nb::module_& module) {
           nb::arg("config"), nb::arg("detector") = "")
       .def("start", &Tower::start, nb::call_guard<nb::gil_scoped_release>())
       .def("stop", &Tower::stop, nb::call_guard<nb::gil_scoped_release>(), "Ends sending and joins.")
-      .def("wait", &wait, nb::arg("timeout_s"), "True when all is sent, False after timeout_s.")
+      .def("wait", &wait_for_end<Tower>, nb::arg("timeout_s"), "True when all is sent, False after timeout_s.")
       .def_prop_ro("running", &Tower::running)
       .def_prop_ro("notes", &Tower::notes)
       .def_prop_ro("control_ports", &Tower::control_ports)
