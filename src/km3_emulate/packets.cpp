@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nanet/km3/hit.hpp"
+
 namespace nanet::km3_emulate {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x4B4D3346;
-
-void put_u32(std::byte* to, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<std::byte>(value >> shift);
-}
 
 }  // namespace
 
@@ -42,17 +40,17 @@ std::span<const std::byte> CutUnit::packet(std::uint32_t index, const PacketHead
   const std::uint32_t offset = index * piece_bytes_;
   const bool last = index + 1 == packet_count_;
   std::byte* const to = &bytes_[std::size_t{index} * (kHeaderBytes + piece_bytes_)];
-  put_u32(to, kMagic);
+  km3::store_be(to, kMagic);
   to[4] = static_cast<std::byte>(head.tower);
   to[5] = static_cast<std::byte>(head.floor);
   to[6] = static_cast<std::byte>(head.kind);
   to[7] = static_cast<std::byte>((last ? 1 : 0) | (head.untimed ? 2 : 0));
-  put_u32(to + 8, head.run);
-  put_u32(to + 12, head.slice);
-  put_u32(to + 16, static_cast<std::uint32_t>(head.gps_ns / 1'000'000'000));
-  put_u32(to + 20, static_cast<std::uint32_t>(head.gps_ns % 1'000'000'000 / 16));
-  put_u32(to + 24, offset);
-  put_u32(to + 28, sequence);
+  km3::store_be(to + 8, head.run);
+  km3::store_be(to + 12, head.slice);
+  km3::store_be(to + 16, static_cast<std::uint32_t>(head.gps_ns / 1'000'000'000));
+  km3::store_be(to + 20, static_cast<std::uint32_t>(head.gps_ns % 1'000'000'000 / 16));
+  km3::store_be(to + 24, offset);
+  km3::store_be(to + 28, sequence);
   return {to, kHeaderBytes + std::min(piece_bytes_, unit_bytes_ - offset)};
 }
 

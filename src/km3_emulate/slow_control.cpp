@@ -18,9 +18,7 @@ std::uint32_t u32(std::span<const std::byte> packet, std::size_t at) {
 }
 std::uint16_t u16(std::span<const std::byte> packet, std::size_t at) { return static_cast<std::uint16_t>(u32(packet, at) >> 16); }
 
-void put(ControlPacket& packet, std::size_t at, std::uint32_t value) {
-  for (std::size_t k = 0; k < 4; ++k) packet[at + k] = static_cast<std::byte>(value >> (24 - 8 * k));
-}
+void put(ControlPacket& packet, std::size_t at, std::uint32_t value) { km3::store_be(&packet[at], value); }
 
 // The parameters that can be set: what they change, and up to which value.
 struct Place {

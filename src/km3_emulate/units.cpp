@@ -9,6 +9,7 @@
 
 #include "km3_emulate/purpose.hpp"
 #include "nanet/config/read.hpp"
+#include "nanet/km3/hit.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::km3_emulate {
@@ -21,10 +22,6 @@ constexpr double kPulseNs = 10;  // from the beginning of a pulse to its top
 constexpr double kSampleNs = 5;
 constexpr double kPedestal = 8;
 constexpr double kCountsACharge = 1.2;
-
-void put_u32(std::byte* to, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<std::byte>(value >> shift);
-}
 
 std::int32_t whole_ns(double time_ns) {
   return static_cast<std::int32_t>(std::clamp(std::floor(time_ns), -2147483648.0, 2147483647.0));
@@ -55,7 +52,7 @@ class HitWriter {
     if (used_ + record_bytes_ > bytes_.size()) bytes_.resize(bytes_.size() * 3 / 2 + record_bytes_);
     std::byte* const to = bytes_.data() + used_;
     to[0] = static_cast<std::byte>(pm);
-    put_u32(to + 1, static_cast<std::uint32_t>(whole_ns(time_ns - offset_ns_[pm])));
+    km3::store_be(to + 1, static_cast<std::uint32_t>(whole_ns(time_ns - offset_ns_[pm])));
     to[5] = static_cast<std::byte>(charge);
     if (sampled_) {
       to[6] = static_cast<std::byte>(samples_);
@@ -278,9 +275,9 @@ void UnitMaker::instruments_unit(std::uint64_t slice, std::uint32_t floor, std::
   bytes.resize(std::size(kInstruments) * 12);
   std::byte* to = bytes.data();
   for (const std::uint16_t number : kInstruments) {
-    put_u32(to, std::uint32_t{number} << 16);
-    put_u32(to + 4, 0);
-    put_u32(to + 8, static_cast<std::uint32_t>(instrument(slice, floor, number)));
+    km3::store_be(to, std::uint32_t{number} << 16);
+    km3::store_be(to + 4, 0);
+    km3::store_be(to + 8, static_cast<std::uint32_t>(instrument(slice, floor, number)));
     to += 12;
   }
 }

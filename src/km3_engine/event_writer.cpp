@@ -11,8 +11,8 @@ constexpr std::uint32_t kMagic = 0x4B4D3345;  // "KM3E"
 
 template <class Number>
 std::byte* put(std::byte* to, Number value) {
-  for (std::size_t k = sizeof value; k-- > 0;) *to++ = static_cast<std::byte>(value >> 8 * k);
-  return to;
+  km3::store_be(to, value);
+  return to + sizeof value;
 }
 
 std::byte* put_time(std::byte* to, double time_ns) { return put(to, static_cast<std::uint64_t>(std::llround(time_ns * 1024.0))); }

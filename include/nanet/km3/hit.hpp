@@ -53,6 +53,11 @@ NANET_HD inline std::int32_t load_be32(const std::byte* from) {
                                    std::to_integer<std::uint32_t>(from[2]) << 8 | std::to_integer<std::uint32_t>(from[3]));
 }
 
+template <class Word>
+NANET_HD inline void store_be(std::byte* to, Word word) {
+  for (std::size_t k = sizeof word; k-- > 0;) *to++ = static_cast<std::byte>(word >> 8 * k);
+}
+
 namespace detail {
 
 // One hit from its first six bytes; false: no such PM.
