@@ -74,10 +74,10 @@ class CheckFailed(Exception):
 
 @dataclass(frozen=True)
 class Counts:
-    """Of tests. A check that is no bench has none: it passes, or raises CheckFailed."""
+    """Of tests; the failed ones by bench and name. A check that is no bench has none: it passes, or raises CheckFailed."""
 
     passed: int = 0
-    failed: int = 0
+    failed: tuple[str, ...] = ()
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(self.passed + other.passed, self.failed + other.failed)
@@ -147,7 +147,9 @@ def main(arguments: list[str]) -> int:
         PASSED.unlink(missing_ok=True)
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    print(f"gateware: {counts.passed} tests passed, {counts.failed} failed, seed {seed}, {time.monotonic() - started:.0f} s")
+    for name in counts.failed:  # once more: what each said stands far above
+        print(f"gateware: failed: {name}")
+    print(f"gateware: {counts.passed} tests passed, {len(counts.failed)} failed, seed {seed}, {time.monotonic() - started:.0f} s")
     if counts.failed or not counts.passed:
         PASSED.unlink(missing_ok=True)
         return 1
@@ -361,7 +363,7 @@ def run_bench(bench: Bench, seed: int, short: bool, waves: bool) -> Counts:
         results = simulate(bench, folder, folder, seed, short=short, waves=waves)
     except RuntimeError:  # the simulation ended before its tests did: an assertion in the RTL
         print(f"{bench.name}: stopped, see {folder / 'test.log'}\n{tail(folder / 'test.log')}", flush=True)
-        return Counts(failed=1)
+        return Counts(failed=(f"{bench.name} (stopped)",))
     return report(bench, results, folder, build_s)
 
 
@@ -452,7 +454,7 @@ def report(bench: Bench, results: Path, folder: Path, build_s: float) -> Counts:
         print(f"  failed: {name}, see {folder / 'test.log'}")
     if bad:
         print(tail(folder / "test.log"))
-    return Counts(len(cases) - len(bad), len(bad) + (not cases))
+    return Counts(len(cases) - len(bad), tuple(f"{bench.name} {name}" for name in bad) or (() if cases else (f"{bench.name} (no tests)",)))
 
 
 if __name__ == "__main__":
