@@ -37,7 +37,12 @@ if getattr(cocotb, "is_simulation", False):
 
 
 def now_ps() -> int:
-    return get_sim_time("step") // STEPS_A_PS
+    return ps_of(get_sim_time("step"))
+
+
+def ps_of(steps: int) -> int:
+    """Of times as cocotbext's frames have them, in steps of the simulation."""
+    return steps // STEPS_A_PS
 
 
 def random_numbers() -> random.Random:

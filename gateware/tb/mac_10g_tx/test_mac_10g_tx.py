@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.eth import XgmiiFrame, XgmiiSink
-from common.bench import CLOCK_PS, SHORT, Bench, first_edge, random_numbers
+from common.bench import CLOCK_PS, SHORT, Bench, first_edge, ps_of, random_numbers
 from common.frames import FCS_BYTES, FRAME_BYTES_MIN, random_frame
 from common.streams import Packet, StreamSource
 
@@ -98,7 +98,7 @@ def gaps_due(sizes: list[int]) -> list[int]:
 
 def gap_bytes(before: XgmiiFrame, after: XgmiiFrame) -> int:
     """Bytes between check sequence and preamble."""
-    return (after.sim_time_start - before.sim_time_end) // BYTE_PS
+    return ps_of(after.sim_time_start - before.sim_time_end) // BYTE_PS
 
 
 @cocotb.test
@@ -114,7 +114,7 @@ async def every_size(dut: Any) -> None:
         check(frame, seen)
         assert seen.start_lane == 0, "after a pause a frame begins on lane 0"
         # The first word of the frame stands after the preamble's.
-        assert bench.cycle_at(seen.sim_time_start) + 1 - packet.first_cycle == LATENCY_CYCLES, size
+        assert bench.cycle_at(ps_of(seen.sim_time_start)) + 1 - packet.first_cycle == LATENCY_CYCLES, size
         await bench.wait(rng.randint(2, 9))
     bench.expect_counts(count_good=len(sizes))
 
@@ -140,7 +140,7 @@ async def full_rate_at_every_size(dut: Any) -> None:
         assert gaps == gaps_due(run)[:-1], f"{run[0]} bytes: gaps {gaps}"
         assert abs(sum(gaps) - GAP_BYTES * len(gaps)) <= 3, f"{run[0]} bytes: {sum(gaps)} bytes in {len(gaps)} gaps"
         bytes_on_wire = sum(PREAMBLE_BYTES + len(frame) + FCS_BYTES + GAP_BYTES for frame in frames[:-1])
-        elapsed = (seen[-1].sim_time_start - seen[0].sim_time_start) // BYTE_PS
+        elapsed = ps_of(seen[-1].sim_time_start - seen[0].sim_time_start) // BYTE_PS
         assert abs(elapsed - bytes_on_wire) <= 3, f"{run[0]} bytes: {elapsed} byte times for {bytes_on_wire}"
         assert {frame.start_lane for frame in seen} <= {0, 4}
         await bench.wait(30)
@@ -233,7 +233,7 @@ async def reset_in_mid_frame(dut: Any) -> None:
         for frame, there in zip(frames, seen, strict=True):
             check(frame, there)
         assert packets[0].first_cycle - ended == 2, "it waited for something from before the reset"
-        assert bench.cycle_at(seen[0].sim_time_start) + 1 - packets[0].first_cycle == LATENCY_CYCLES
+        assert bench.cycle_at(ps_of(seen[0].sim_time_start)) + 1 - packets[0].first_cycle == LATENCY_CYCLES
         assert seen[0].start_lane == 0
         assert gap_bytes(*seen) == gaps_due([len(frames[0])])[0]
         assert bench.counts == before | {"count_good": before["count_good"] + 2}

@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 from cocotbext.eth import GmiiFrame, GmiiSink
-from common.bench import CLOCK_1G_PS, SHORT, Bench, first_edge, random_numbers
+from common.bench import CLOCK_1G_PS, SHORT, Bench, first_edge, ps_of, random_numbers
 from common.frames import FRAME_BYTES_MIN, random_frame
 from common.gmii import GAP_BYTES, PREAMBLE_BYTES
 from common.streams import Packet, StreamSource
@@ -39,14 +39,14 @@ async def started(dut: Any) -> TxBench:
 def check(sent: bytes, frame: GmiiFrame) -> None:
     assert frame.error is None, f"{len(sent)} bytes: an error on the wire"
     # The sink keeps no first byte of the preamble, but its time; that of the delimiter is when the first byte of the frame came.
-    assert (frame.sim_time_sfd - frame.sim_time_start) // CLOCK_1G_PS == PREAMBLE_BYTES
+    assert ps_of(frame.sim_time_sfd - frame.sim_time_start) // CLOCK_1G_PS == PREAMBLE_BYTES
     assert frame.check_fcs(), f"{len(sent)} bytes: wrong check sequence"
     assert bytes(frame.get_payload()) == sent.ljust(FRAME_BYTES_MIN, b"\0"), f"{len(sent)} bytes"
 
 
 def gap_bytes(before: GmiiFrame, after: GmiiFrame) -> int:
     """Bytes between check sequence and preamble."""
-    return (after.sim_time_start - before.sim_time_end) // CLOCK_1G_PS
+    return ps_of(after.sim_time_start - before.sim_time_end) // CLOCK_1G_PS
 
 
 @cocotb.test
@@ -60,7 +60,7 @@ async def every_size(dut: Any) -> None:
         bench.source.send(packet)
         (seen,) = await bench.frames(1)
         check(frame, seen)
-        assert bench.cycle_at(seen.sim_time_start) + PREAMBLE_BYTES - packet.first_cycle == LATENCY_CYCLES, size
+        assert bench.cycle_at(ps_of(seen.sim_time_start)) + PREAMBLE_BYTES - packet.first_cycle == LATENCY_CYCLES, size
         await bench.wait(rng.randint(2, 30))
     bench.expect_counts(count_good=len(sizes))
 
