@@ -454,7 +454,9 @@ def report(bench: Bench, results: Path, folder: Path, build_s: float) -> Counts:
         print(f"  failed: {name}, see {folder / 'test.log'}")
     if bad:
         print(tail(folder / "test.log"))
-    return Counts(len(cases) - len(bad), tuple(f"{bench.name} {name}" for name in bad) or (() if cases else (f"{bench.name} (no tests)",)))
+    return Counts(
+        len(cases) - len(bad), tuple(f"{bench.name} {name}" for name in bad) or (() if cases else (f"{bench.name} (no tests)",))
+    )
 
 
 if __name__ == "__main__":
