@@ -363,7 +363,7 @@ def test_a_link_that_is_none(makes: Path, tmp_path: Path) -> None:
     ("changes", "link", "expected"),
     [
         ({"processor": {"kind": "brigth"}}, {}, "processor.kind: unknown processor 'brigth' (with these plug-ins it can be count, rich,"
-         " forward, bright) did you mean 'bright'?"),
+         " forward, km3, bright) did you mean 'bright'?"),
         ({}, {"protocol": "camra"}, "links[0].protocol: unknown protocol 'camra' (with these plug-ins it can be raw, mgp, m2egp, camera)"
          " did you mean 'camera'?"),
         ({}, {"endpoint": "camra://7"}, "links[0].endpoint: unknown kind of link 'camra' (with these plug-ins it can be udp, xdp, dpdk, ucx,"
@@ -402,7 +402,7 @@ def test_without_plugins_their_names_are_refused(tmp_path: Path) -> None:
     said = configuration("")
     del said["plugins"]
     problems = nanet(tmp_path, said, "validate").stderr
-    assert "processor.kind: 'bright' is not allowed (it must be one of count, rich, forward)" in problems
+    assert "processor.kind: 'bright' is not allowed (it must be one of count, rich, forward, km3)" in problems
     assert "for one of a plug-in add plugins: [FILE.so]" in problems
     assert "links[0].protocol: 'camera' is not allowed (it must be one of raw, mgp, m2egp)" in problems
     assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, pcap)" in problems

@@ -75,7 +75,7 @@ def test_one_bench_that_passes_leaves_the_record_and_one_that_fails_does_not(
         monkeypatch.setattr(run_tests, name, lambda: None)
     for name in ("benches", "checks"):
         monkeypatch.setattr(run_tests, name, lambda *_, **__: [])
-    monkeypatch.setattr(run_tests, "run_checks", lambda *_: run_tests.Counts(1, failed))
+    monkeypatch.setattr(run_tests, "run_checks", lambda *_: run_tests.Counts(1, ("bench test",) * failed))
     (tree / "passed").write_text(f"full {run_tests.fingerprint()}")
     assert run_tests.main(["fifo"]) == failed
     assert passed(short=False) is stays
