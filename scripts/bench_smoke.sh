@@ -26,6 +26,7 @@ for program in "$build"/bench/micro/*; do
     bench_formats | bench_merger | bench_l0tp) arguments=() ;;
     bench_assembler | bench_scatter) arguments=(--seconds 0.1) ;;
     bench_udp_rate) arguments=(0.2) ;;
+    bench_km3_trigger) arguments=(--slices 2 --slice-ms 20) ;;
     *) fail "no short form of $program is known" "every benchmark has a smoke" "say it in scripts/bench_smoke.sh" ;;
   esac
   echo "--- $program ${arguments[*]}"
