@@ -5,18 +5,20 @@
 //   * asks[2 * i + vc]: input i has a packet for this output and that virtual channel, of `words` of payload; `free`: it can begin with the next word.
 //   * space_0, space_1: how many words there is room for, less those that left on m_axis, as apelink tells them. All ones: for whatever comes.
 //   * Between packets no cycle is lost, of whatever input they are.
-//   * Who asks is served when apenet_turn says so, and after each packet at most one of the other virtual channel. One that has no room is not passed by another
-//     of its virtual channel, else a long one might never have room.
+//   * One that enters gives way to so many packets that go straight on, of either virtual channel, as `gives_way` says of it (1 to 15), if they ask: after each
+//     one that entered they begin to count. So a packet waits for no more than apenet_turn says of its kind, and the other kind's share between.
+//   * Of two channels that both could go one after the other, but one that gives way is not before one that goes straight on. One that has no room is not passed
+//     by another of its virtual channel, else a long one might never have room.
 module apenet_output #(
     parameter int INPUTS = 18,
-    parameter logic [INPUTS-1:0] LOCAL = '0,  // inputs of local ports
-    parameter int TRANSIT_TURNS = 1
+    parameter logic [INPUTS-1:0] ENTERS = '0  // inputs that do not go straight on
 ) (
     input logic clk,
     input logic rst,
 
     input  logic [  2*INPUTS-1:0] asks,
     input  logic [  9*INPUTS-1:0] words,
+    input  logic [  4*INPUTS-1:0] gives_way,
     input  logic [    INPUTS-1:0] free,
     output logic [    INPUTS-1:0] granted,
     input  logic [128*INPUTS-1:0] s_data,
@@ -42,8 +44,21 @@ module apenet_output #(
   logic [8:0] began_words;
   logic served;               // the channel of the last packet
 
+  // --- who that enters has given way to enough others ---
+  logic [3:0] went_on;  // packets that went straight on since one entered, and more
+  logic [INPUTS-1:0] due;
+  wire enters = (granted & ENTERS) != '0;
+  for (genvar i = 0; i < INPUTS; i++) begin : g_due
+    assign due[i] = went_on >= gives_way[4*i+:4];
+  end
+  always_ff @(posedge clk) begin
+    if (enters) went_on <= '0;
+    else if (granted != '0 && went_on != '1) went_on <= went_on + 1'b1;
+    if (rst) went_on <= '0;
+  end
+
   // --- who is next, on each channel, and whether it has room ---
-  logic [1:0] able, grants;
+  logic [1:0] able, grants, yields;
   logic [1:0][INPUTS-1:0] pick;
   logic [1:0][8:0] pick_words;
   logic m_vc, m_payload;
@@ -55,14 +70,15 @@ module apenet_output #(
     end
     apenet_turn #(
         .INPUTS(INPUTS),
-        .LOCAL(LOCAL),
-        .TRANSIT_TURNS(TRANSIT_TURNS)
+        .ENTERS(ENTERS)
     ) i_turn (
         .clk,
         .rst,
         .asks(asks_this),
+        .due,
         .granted(grants[v]),
-        .pick(pick[v])
+        .pick(pick[v]),
+        .yields(yields[v])
     );
     always_comb begin
       pick_words[v] = '0;
@@ -102,7 +118,8 @@ module apenet_output #(
   wire last = (holder & s_last) != '0;
   wire payload = (holder & s_payload) != '0;
   wire opens = holder == '0 || (moves && last);
-  wire next_vc = able[1] && (!able[0] || !served);
+  wire first_1 = yields[0] != yields[1] ? yields[0] : !served;
+  wire next_vc = able[1] && (!able[0] || first_1);
   assign grants = {opens && able[1] && next_vc, opens && able[0] && !next_vc};
   assign granted = (pick[0] & {INPUTS{grants[0]}}) | (pick[1] & {INPUTS{grants[1]}});
   assign taken = holder & {INPUTS{ready}};
