@@ -26,7 +26,7 @@ module apenet_input #(
 
     output logic [11+2*LOCALS:0] offers,
     output logic [8:0] offers_words,       // of its payload
-    output logic [3:0] offers_way,         // to how many packets it gives way where it enters a ring: one a link that it goes there, but the first
+    output logic [3:0] offers_way,         // to how many packets it gives way where it enters a ring: one a link that it goes there but the first, if more than two
     output logic free,
     input logic granted,
     input logic taken,
@@ -99,7 +99,7 @@ module apenet_input #(
   logic [2*PORTS+8:0] asks_for;
   logic [2*PORTS+12:0] asked;
   logic [5:0] asks_links;
-  wire [3:0] way = asks_links > 6'd16 ? 4'd15 : asks_links > 6'd2 ? 4'(asks_links - 1'b1) : 4'd1;
+  wire [3:0] way = asks_links > 6'd16 ? 4'd15 : asks_links > 6'd2 ? 4'(asks_links - 1'b1) : '0;
   logic [8:0] words_left;
   wire [2*PORTS-1:0] place;
   for (genvar o = 0; o < PORTS; o++) begin : g_place

@@ -5,13 +5,14 @@
 //   * asks[2 * i + vc]: input i has a packet for this output and that virtual channel, of `words` of payload; `free`: it can begin with the next word.
 //   * space_0, space_1: how many words there is room for, less those that left on m_axis, as apelink tells them. All ones: for whatever comes.
 //   * Between packets no cycle is lost, of whatever input they are.
-//   * One that enters gives way to so many packets that go straight on, of either virtual channel, as `gives_way` says of it (1 to 15), if they ask: after each
-//     one that entered they begin to count. So a packet waits for no more than apenet_turn says of its kind, and the other kind's share between.
-//   * Of two channels that both could go one after the other, but one that gives way is not before one that goes straight on. One that has no room is not passed
+//   * Who asks is served when apenet_turn says so. Inputs that do not go STRAIGHT on enter a ring here: such a packet is held until as many as `gives_way` says (2
+//     to 15, or 0: it is not) went straight on, of either channel, since the last one that was held has entered; unless none of its channel asks.
+//   * Of two channels that both could go one after the other, but not one that is held before one that is not. One that has no room is not passed
 //     by another of its virtual channel, else a long one might never have room.
 module apenet_output #(
     parameter int INPUTS = 18,
-    parameter logic [INPUTS-1:0] ENTERS = '0  // inputs that do not go straight on
+    parameter logic [INPUTS-1:0] LOCAL = '0,    // inputs of local ports
+    parameter logic [INPUTS-1:0] STRAIGHT = '0  // inputs that are in the ring already
 ) (
     input logic clk,
     input logic rst,
@@ -44,16 +45,16 @@ module apenet_output #(
   logic [8:0] began_words;
   logic served;               // the channel of the last packet
 
-  // --- who that enters has given way to enough others ---
-  logic [3:0] went_on;  // packets that went straight on since one entered, and more
-  logic [INPUTS-1:0] due;
-  wire enters = (granted & ENTERS) != '0;
-  for (genvar i = 0; i < INPUTS; i++) begin : g_due
-    assign due[i] = went_on >= gives_way[4*i+:4];
+  // --- who that enters has to give way ---
+  logic [3:0] went_on;  // packets that went straight on since one entered that was held, and more
+  logic [INPUTS-1:0] long, held;
+  for (genvar i = 0; i < INPUTS; i++) begin : g_held
+    assign long[i] = !STRAIGHT[i] && gives_way[4*i+:4] != '0;
+    assign held[i] = long[i] && went_on < gives_way[4*i+:4];
   end
   always_ff @(posedge clk) begin
-    if (enters) went_on <= '0;
-    else if (granted != '0 && went_on != '1) went_on <= went_on + 1'b1;
+    if ((granted & long) != '0) went_on <= '0;
+    else if ((granted & STRAIGHT) != '0 && went_on != '1) went_on <= went_on + 1'b1;
     if (rst) went_on <= '0;
   end
 
@@ -70,12 +71,13 @@ module apenet_output #(
     end
     apenet_turn #(
         .INPUTS(INPUTS),
-        .ENTERS(ENTERS)
+        .LOCAL(LOCAL),
+        .STRAIGHT(STRAIGHT)
     ) i_turn (
         .clk,
         .rst,
         .asks(asks_this),
-        .due,
+        .held,
         .granted(grants[v]),
         .pick(pick[v]),
         .yields(yields[v])

@@ -111,7 +111,8 @@ module apenet_router #(
     if (o >= 6 || LINKS[o%6]) begin : g_is
       apenet_output #(
           .INPUTS(INPUTS),
-          .ENTERS(o < 6 ? ~(INPUTS'(3) << 2 * (o ^ 1)) : {{2 * LOCALS{1'b1}}, 12'd0})
+          .LOCAL({{2 * LOCALS{1'b1}}, 12'd0}),
+          .STRAIGHT(o < 6 ? INPUTS'(3) << 2 * (o ^ 1) : '0)
       ) i_output (
           .clk,
           .rst,
