@@ -6,7 +6,8 @@
 //   * space_0, space_1: how many words there is room for, less those that left on m_axis, as apelink tells them. All ones: for whatever comes.
 //   * Between packets no cycle is lost, of whatever input they are.
 //   * Who asks is served when apenet_turn says so. Inputs that do not go STRAIGHT on enter a ring here: such a packet is held until as many as `gives_way` says (2
-//     to 15, or 0: it is not) went straight on, of either channel, since the last one that was held has entered; unless none of its channel asks.
+//     to 15, or 0: it is not) went straight on, of either channel, since the last one that was held has entered; unless none of its channel asks. All that
+//     enter are of one channel, that of the link: so none is held by what is not in the ring.
 //   * Of two channels that both could go one after the other, but not one that is held before one that is not. One that has no room is not passed
 //     by another of its virtual channel, else a long one might never have room.
 module apenet_output #(

@@ -47,9 +47,9 @@ module apenet_route #(
     assign differs[d] = target[d] != place[d];
     wire enters = pair ? LINKS[2*d] : shorter;  // up, so that each of two cables carries one direction; or by the one that there is
     assign up[d] = RING[d] ? CAME[0] : enters;  // straight on: what came from below goes up
-    wire [6:0] forward = target[d] - place[d] + (ahead ? 7'd0 : nodes[d]);
-    wire [6:0] backward = place[d] - target[d] + (ahead ? nodes[d] : 7'd0);
-    assign distance[d] = shorter ? forward[5:0] : backward[5:0];
+    wire [5:0] forward = target[d][5:0] - place[d][5:0] + (ahead ? 6'd0 : nodes[d][5:0]);  // the shorter one is no more than 32
+    wire [5:0] backward = place[d][5:0] - target[d][5:0] + (ahead ? nodes[d][5:0] : 6'd0);
+    assign distance[d] = shorter ? forward : backward;
     assign wraps[d] = up[d] ? place[d] + 7'd1 == nodes[d] : place[d] == '0;
   end
 
