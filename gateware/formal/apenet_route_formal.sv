@@ -34,6 +34,7 @@ module apenet_route_formal (
         .port,
         .vc,
         .leaves(leaves[c]),
+        .links(),
         .outside,
         .no_port,
         .turns_back
@@ -75,6 +76,7 @@ module apenet_route_formal (
         .port,
         .vc,
         .leaves(enters[e]),
+        .links(),
         .outside,
         .no_port,
         .turns_back

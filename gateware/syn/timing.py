@@ -24,7 +24,7 @@ CORE = (
     *("tx_ring", "dma_read", "tx_fifo", "udp_tx", "stream_mux", "router", "nanet_encap"),
     *("port_queue", "async_fifo", "decompressor", "event_check", "part_buffer", "event_select", "event_merger", "event_gather"),
     *("event_packer", "nic_regs", "counters"),
-    *("enc_8b10b", "dec_8b10b", "comma_align", "apelink_lanes", "apenet_input"),
+    *("enc_8b10b", "dec_8b10b", "comma_align", "apelink_lanes", "apenet_input", "apenet_output"),
     *("km3_align", "km3_time", "km3_frame_tx", "km3_frame_rx"),
 )
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"

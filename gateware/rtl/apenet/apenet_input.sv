@@ -26,6 +26,7 @@ module apenet_input #(
 
     output logic [11+2*LOCALS:0] offers,
     output logic [8:0] offers_words,       // of its payload
+    output logic [3:0] offers_way,         // to how many packets it gives way where it enters a ring: one a link that it goes there but the first, if more than two
     output logic free,
     input logic granted,
     input logic taken,
@@ -61,6 +62,7 @@ module apenet_input #(
   wire [10:0] words = apenet_pkg::payload_words(header.bytes);
   wire [PORTS-1:0] port;
   wire vc, leaves, outside, no_port, turns_back;
+  wire [5:0] links;
   apenet_route #(
       .CAME(CAME),
       .VC(VC),
@@ -74,6 +76,7 @@ module apenet_input #(
       .port,
       .vc,
       .leaves,
+      .links,
       .outside,
       .no_port,
       .turns_back
@@ -93,7 +96,10 @@ module apenet_input #(
   logic dropping, keeps, asks;
   logic keeps_last, keeps_payload, keeps_last_but_one;
   logic [127:0] keeps_word;
-  logic [2*PORTS+8:0] asks_for, asked;
+  logic [2*PORTS+8:0] asks_for;
+  logic [2*PORTS+12:0] asked;
+  logic [5:0] asks_links;
+  wire [3:0] way = asks_links > 6'd16 ? 4'd15 : asks_links > 6'd2 ? 4'(asks_links - 1'b1) : '0;
   logic [8:0] words_left;
   wire [2*PORTS-1:0] place;
   for (genvar o = 0; o < PORTS; o++) begin : g_place
@@ -107,6 +113,7 @@ module apenet_input #(
     keeps_word <= begins ? {8'd0, changed} : word;
     asks <= begins && !bad && !rst;
     asks_for <= {words[8:0], place};
+    asks_links <= links;
     if (begins) dropping <= bad;
     if (came) words_left <= begins ? words[8:0] : words_left - 1'b1;
   end
@@ -130,12 +137,12 @@ module apenet_input #(
   );
   word_fifo #(
       .WORDS(PACKETS),
-      .WIDTH(2 * PORTS + 9)
+      .WIDTH(2 * PORTS + 13)
   ) i_requests (
       .clk,
       .rst,
       .s_valid(asks),
-      .s_data(asks_for),
+      .s_data({way, asks_for}),
       .m_valid(asked_valid),
       .m_ready(granted),
       .m_data(asked),
@@ -152,6 +159,7 @@ module apenet_input #(
   assign free = !busy || ends;
   assign offers = asked_valid && (!busy || ends || (pops && m_last_but_one)) ? asked[2*PORTS-1:0] : '0;
   assign offers_words = asked[2*PORTS+:9];
+  assign offers_way = asked[2*PORTS+9+:4];
   always_ff @(posedge clk) begin
     busy <= (granted || !free) && !rst;
     count_good <= ends && !rst;

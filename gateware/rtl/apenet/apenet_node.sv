@@ -7,7 +7,6 @@
 module apenet_node #(
     parameter int LINKS = 63,
     parameter int LOCALS = 1,
-    parameter int TRANSIT_TURNS = 1,
     parameter int DATA_WORDS = 1024,
     parameter int HEADER_WORDS = 256,
     parameter int CREDIT_PERIOD_WORDS = 192,
@@ -75,8 +74,7 @@ module apenet_node #(
 
   apenet_router #(
       .LINKS(LINKS),
-      .LOCALS(LOCALS),
-      .TRANSIT_TURNS(TRANSIT_TURNS)
+      .LOCALS(LOCALS)
   ) i_router (
       .clk,
       .rst,

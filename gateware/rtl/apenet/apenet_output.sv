@@ -5,18 +5,22 @@
 //   * asks[2 * i + vc]: input i has a packet for this output and that virtual channel, of `words` of payload; `free`: it can begin with the next word.
 //   * space_0, space_1: how many words there is room for, less those that left on m_axis, as apelink tells them. All ones: for whatever comes.
 //   * Between packets no cycle is lost, of whatever input they are.
-//   * Who asks is served when apenet_turn says so, and after each packet at most one of the other virtual channel. One that has no room is not passed by another
-//     of its virtual channel, else a long one might never have room.
+//   * Who asks is served when apenet_turn says so. Inputs that do not go STRAIGHT on enter a ring here: such a packet is held until as many as `gives_way` says (2
+//     to 15, or 0: it is not) went straight on, of either channel, since the last one that was held has entered; unless none of its channel asks. All that
+//     enter are of one channel, that of the link: so none is held by what is not in the ring.
+//   * Of two channels that both could go one after the other, but not one that is held before one that is not. One that has no room is not passed
+//     by another of its virtual channel, else a long one might never have room.
 module apenet_output #(
     parameter int INPUTS = 18,
-    parameter logic [INPUTS-1:0] LOCAL = '0,  // inputs of local ports
-    parameter int TRANSIT_TURNS = 1
+    parameter logic [INPUTS-1:0] LOCAL = '0,    // inputs of local ports
+    parameter logic [INPUTS-1:0] STRAIGHT = '0  // inputs that are in the ring already
 ) (
     input logic clk,
     input logic rst,
 
     input  logic [  2*INPUTS-1:0] asks,
     input  logic [  9*INPUTS-1:0] words,
+    input  logic [  4*INPUTS-1:0] gives_way,
     input  logic [    INPUTS-1:0] free,
     output logic [    INPUTS-1:0] granted,
     input  logic [128*INPUTS-1:0] s_data,
@@ -42,8 +46,21 @@ module apenet_output #(
   logic [8:0] began_words;
   logic served;               // the channel of the last packet
 
+  // --- who that enters has to give way ---
+  logic [3:0] went_on;  // packets that went straight on since one entered that was held, and more
+  logic [INPUTS-1:0] long, held;
+  for (genvar i = 0; i < INPUTS; i++) begin : g_held
+    assign long[i] = !STRAIGHT[i] && gives_way[4*i+:4] != '0;
+    assign held[i] = long[i] && went_on < gives_way[4*i+:4];
+  end
+  always_ff @(posedge clk) begin
+    if ((granted & long) != '0) went_on <= '0;
+    else if ((granted & STRAIGHT) != '0 && went_on != '1) went_on <= went_on + 1'b1;
+    if (rst) went_on <= '0;
+  end
+
   // --- who is next, on each channel, and whether it has room ---
-  logic [1:0] able, grants;
+  logic [1:0] able, grants, yields;
   logic [1:0][INPUTS-1:0] pick;
   logic [1:0][8:0] pick_words;
   logic m_vc, m_payload;
@@ -56,13 +73,15 @@ module apenet_output #(
     apenet_turn #(
         .INPUTS(INPUTS),
         .LOCAL(LOCAL),
-        .TRANSIT_TURNS(TRANSIT_TURNS)
+        .STRAIGHT(STRAIGHT)
     ) i_turn (
         .clk,
         .rst,
         .asks(asks_this),
+        .held,
         .granted(grants[v]),
-        .pick(pick[v])
+        .pick(pick[v]),
+        .yields(yields[v])
     );
     always_comb begin
       pick_words[v] = '0;
@@ -102,7 +121,8 @@ module apenet_output #(
   wire last = (holder & s_last) != '0;
   wire payload = (holder & s_payload) != '0;
   wire opens = holder == '0 || (moves && last);
-  wire next_vc = able[1] && (!able[0] || !served);
+  wire first_1 = yields[0] != yields[1] ? yields[0] : !served;
+  wire next_vc = able[1] && (!able[0] || first_1);
   assign grants = {opens && able[1] && next_vc, opens && able[0] && !next_vc};
   assign granted = (pick[0] & {INPUTS{grants[0]}}) | (pick[1] & {INPUTS{grants[1]}});
   assign taken = holder & {INPUTS{ready}};

@@ -20,6 +20,7 @@ module apenet_route #(
     output logic [5+LOCALS:0] port,
     output logic vc,
     output logic leaves,      // by a link
+    output logic [5:0] links, // that it goes in the dimension in which it leaves, the shorter way; no more than 32
     output logic outside,     // no node of the torus is there
     output logic no_port,     // no link of this node goes there, or it has no such local port
     output logic turns_back   // it came by a dimension after the one it has yet to go, as no packet does that keeps the order
@@ -33,6 +34,7 @@ module apenet_route #(
   wire odd = at.x[0] ^ at.y[0] ^ at.z[0];
 
   logic [2:0] beyond, differs, up, wraps;
+  logic [2:0][5:0] distance;
   for (genvar d = 0; d < 3; d++) begin : g_dimension
     // Twice the distance in + direction is compared with the nodes of the ring, from this ring and from the next; half a ring goes up if the place is even.
     wire ahead = target[d] > place[d];
@@ -45,6 +47,9 @@ module apenet_route #(
     assign differs[d] = target[d] != place[d];
     wire enters = pair ? LINKS[2*d] : shorter;  // up, so that each of two cables carries one direction; or by the one that there is
     assign up[d] = RING[d] ? CAME[0] : enters;  // straight on: what came from below goes up
+    wire [5:0] forward = target[d][5:0] - place[d][5:0] + (ahead ? 6'd0 : nodes[d][5:0]);  // the shorter one is no more than 32
+    wire [5:0] backward = place[d][5:0] - target[d][5:0] + (ahead ? nodes[d][5:0] : 6'd0);
+    assign distance[d] = shorter ? forward : backward;
     assign wraps[d] = up[d] ? place[d] + 7'd1 == nodes[d] : place[d] == '0;
   end
 
@@ -54,6 +59,8 @@ module apenet_route #(
   assign outside = beyond != '0;
   assign turns_back = (differs & EARLIER) != '0;
   assign vc = (goes & wraps) != '0 || ((goes & RING) != '0 && VC);  // it stays on channel 1 up to its turn
+
+  assign links = ({6{goes[0]}} & distance[0]) | ({6{goes[1]}} & distance[1]) | ({6{goes[2]}} & distance[2]);
 
   wire [5:0] link = {goes[2] && !up[2], goes[2] && up[2], goes[1] && !up[1], goes[1] && up[1], goes[0] && !up[0], goes[0] && up[0]};
   for (genvar l = 0; l < LOCALS; l++) begin : g_local

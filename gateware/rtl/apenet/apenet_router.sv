@@ -14,7 +14,6 @@
 module apenet_router #(
     parameter int LINKS = 63,
     parameter int LOCALS = 1,
-    parameter int TRANSIT_TURNS = 1,   // packets of links to one of a local port, when both wait
     localparam int PORTS = 6 + LOCALS
 ) (
     input logic clk,
@@ -50,6 +49,7 @@ module apenet_router #(
 
   logic [INPUTS-1:0] free, granted, taken, valid, last, payload;
   logic [9*INPUTS-1:0] words;
+  logic [4*INPUTS-1:0] gives_way;
   logic [128*INPUTS-1:0] data;
   logic [INPUTS-1:0][INPUTS-1:0] offers;            // of each input, bit 2 * port + vc
   logic [PORTS-1:0][INPUTS-1:0] granted_by, taken_by;
@@ -72,6 +72,7 @@ module apenet_router #(
           .s_axis_tlast(s_axis_tlast[i]),
           .offers(offers[i]),
           .offers_words(words[9*i+:9]),
+          .offers_way(gives_way[4*i+:4]),
           .free(free[i]),
           .granted(granted[i]),
           .taken(taken[i]),
@@ -87,7 +88,7 @@ module apenet_router #(
           .drop_hops(drop_hops[i])
       );
     end else begin : g_none
-      assign {s_axis_tready[i], offers[i], words[9*i+:9], free[i], data[128*i+:128], valid[i], last[i], payload[i]} = '0;
+      assign {s_axis_tready[i], offers[i], words[9*i+:9], gives_way[4*i+:4], free[i], data[128*i+:128], valid[i], last[i], payload[i]} = '0;
       assign {count_good[i], drop_length[i], drop_outside[i], drop_turn[i], drop_port[i], drop_hops[i]} = '0;
     end
     wire [PORTS-1:0] granting, taking;
@@ -111,12 +112,13 @@ module apenet_router #(
       apenet_output #(
           .INPUTS(INPUTS),
           .LOCAL({{2 * LOCALS{1'b1}}, 12'd0}),
-          .TRANSIT_TURNS(TRANSIT_TURNS)
+          .STRAIGHT(o < 6 ? INPUTS'(3) << 2 * (o ^ 1) : '0)
       ) i_output (
           .clk,
           .rst,
           .asks,
           .words,
+          .gives_way,
           .free,
           .granted(granted_by[o]),
           .s_data(data),

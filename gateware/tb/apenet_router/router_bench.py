@@ -15,7 +15,6 @@ from common.torus import LINK_PORTS, Hop, Node, Place
 
 LINKS = PARAMETERS.get("LINKS", 0b111111)
 LOCALS = PARAMETERS.get("LOCALS", 1)
-TRANSIT_TURNS = PARAMETERS.get("TRANSIT_TURNS", 1)
 PORTS = LINK_PORTS + LOCALS
 INPUTS = 2 * PORTS  # port 0 with its two virtual channels, port 1 and so on
 EVERYTHING = 2047  # so much room, and more

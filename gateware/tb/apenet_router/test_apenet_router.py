@@ -12,14 +12,13 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 from common import torus
-from common.bench import PARAMETERS, SHORT, pauses, random_numbers
+from common.bench import SHORT, pauses, random_numbers
 from common.torus import LINK_PORTS, Place
 from router_bench import ENDS, INPUTS, LINKS, LOCALS, OUTPUTS, PORTS, STREAMS, RouterBench, started
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import torus_dependencies
 
-TRANSIT_TURNS = PARAMETERS.get("TRANSIT_TURNS", 1)
 LATENCY_CYCLES = 7
 DROPS = [end.removeprefix("drop_") for end in ENDS[1:]]
 
@@ -166,9 +165,8 @@ def most_before(stream: int, streams: list[int]) -> int:
     """Packets of others of its channel that may be served before one that asks."""
     links = sum(other // 2 < LINK_PORTS for other in streams)
     local = len(streams) - links
-    if stream // 2 < LINK_PORTS:
-        return links - 1 + -(-links // TRANSIT_TURNS) * bool(local)
-    return local - 1 + local * TRANSIT_TURNS * bool(links)
+    own, others = (links, local) if stream // 2 < LINK_PORTS else (local, links)
+    return own - 1 + own * bool(others)
 
 
 @cocotb.test
@@ -201,9 +199,35 @@ async def each_has_its_turn(dut: Any) -> None:
             kinds = [sent.stream // 2 < LINK_PORTS for sent in order]
             links = sum(stream // 2 < LINK_PORTS for stream in asking)
             if 0 < links < len(asking):
-                early = kinds[: (TRANSIT_TURNS + 1) * min(packets * links // TRANSIT_TURNS, packets)]
+                early = kinds[: 2 * packets]
                 share = sum(early) / len(early)
-                assert abs(share - TRANSIT_TURNS / (TRANSIT_TURNS + 1)) < 0.1, f"output {port}: {share} of links"
+                assert abs(share - 1 / 2) < 0.1, f"output {port}: {share} of links"
+    bench.check_books()
+
+
+@cocotb.test
+async def who_enters_a_ring_gives_way(dut: Any) -> None:
+    """Who goes d > 2 links there: to d - 1 packets that go straight on, of either channel. Others come in turn."""
+    if LINKS & 0b11 != 0b11:
+        return
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    bench.be((1, 0, 0), (16, 1, 1))
+    local = 2 * LINK_PORTS
+    for distance, channels in product((1, 2, 3, 4, 7), ([0], [1], [0, 1])):
+        bench.came[0].clear()
+        for _ in range(60):
+            for vc in channels:
+                bench.send(2 * 1 + vc, (3, 0, 0), 0, rng.randint(0, 6))  # from x - 1
+        for _ in range(5):
+            bench.send(local, (1 + distance, 0, 0), 0, rng.randint(0, 6))
+        await bench.until_done()
+        order = [came.sent.stream for came in bench.came[0]]
+        places = [place for place, stream in enumerate(order) if stream == local]
+        between = [b - a - 1 for a, b in pairwise(places)]
+        given_way = distance - 1 if distance > 2 else 1
+        most = given_way if len(channels) == 1 else max(given_way + 1, 3)  # the channels' turns between
+        assert all(given_way <= way <= most for way in between), f"{distance} links, {channels}: {between}"
     bench.check_books()
 
 
