@@ -251,7 +251,7 @@ def test_a_destination_that_stands_still_costs_others_nothing_and_its_own_losses
         Destination(name="trigger", endpoint=listener.endpoint),
     ]
     floors = Floors(port)
-    with Relay(data_at(port), destinations, FLOORS) as relay:
+    with Relay(data_at(port, timeout_us=5_000_000), destinations, FLOORS) as relay:  # no unit is cut on a machine that others use
         for slice_ in range(400):
             floors.send(1 + slice_ % 2, 3, slice_ // 2, 15000)
             wait_for(lambda: len(listener.units) == slice_ + 1)  # noqa: B023
