@@ -120,7 +120,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "physics": {"config", "result", "rich"},
     "run": {"config", "machine", "metrics", "rdma", "result"},
     "loop": {"config", "machine", "result", "run", "tune"},
-    "bench": {"config", "km3", "loop", "machine", "physics", "port", "result", "rich", "run", "wire"},
+    "bench": {"config", "loop", "machine", "physics", "port", "result", "rich", "run", "wire"},
     "soak": {"bench", "config", "loop", "machine", "result", "run"},
     "report": {"bench", "loop", "result", "rich"},
 }

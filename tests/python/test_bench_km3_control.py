@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from make_json_page import differences
-from nanet.bench import km3_control
-from nanet.bench.km3_control_keys import Km3ControlResult
+from nanet.km3 import bench as km3_control
+from nanet.km3.bench_keys import Km3ControlResult
 from nanet.result import files
 
 TIMES = {"p50": 46.0, "p90": 60.0, "p99": 100.0, "p99_9": 900.0, "p99_99": 950.0, "max": 990.0, "mean": 50.0, "min": 40.0}
@@ -42,6 +42,7 @@ def test_free_ports_lie_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         km3_control._free_row(2)
 
 
+@pytest.mark.slow
 def test_two_floors_are_asked_with_data_and_without() -> None:
     """How long it took is the machine's business here."""
     result = km3_control.run(km3_control.Options(duration_s=0.3, floors=2))

@@ -97,6 +97,7 @@ def run(folder: Path, recording: str, expect: int) -> tuple[dict[str, Any], str]
     return json.loads((folder / "found.json").read_text()), done.output
 
 
+@pytest.mark.slow
 def test_every_pm_is_found(
     recorded: Path, nominal: Detector, truth: Detector, check_keys: Callable[[dict[str, Any], str], None]
 ) -> None:
@@ -114,6 +115,7 @@ def test_every_pm_is_found(
     assert "1/2 hydrophone 1: " in said
 
 
+@pytest.mark.slow
 def test_a_floor_that_was_not_heard_stays_and_is_named(recorded: Path, nominal: Detector, truth: Detector) -> None:
     result, said = run(recorded, "one.pcap", 1)
     found = Detector.read(recorded / "now.detx")

@@ -22,7 +22,7 @@ def bench_km3_control(
     An emulated tower is asked through the server, without and with data, and by a bare socket beside it, which says what the machine takes. Exit
     status 1: a unit was lost.
     """
-    from nanet.bench import km3_control
+    from nanet.km3 import bench as km3_control
     from nanet.result import files
 
     chosen = km3_control.Options(1.0, 4, seed) if short else km3_control.Options(duration, floors, seed)

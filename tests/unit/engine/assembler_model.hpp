@@ -60,7 +60,8 @@ class AssemblerModel {
     ++counters[as];
     if (as == Counter::packets_accepted) counters[Counter::bytes_accepted] += bytes;
     for (std::size_t k = 0; k < open.size(); ++k) {
-      if (open[k].is_empty || (open[k].length != 0 && open[k].bytes.size() == open[k].length)) return close(k, Counter::units_complete, 0);
+      if (open[k].is_empty || (open[k].length != 0 && open[k].bytes.size() == open[k].length))
+        return close(k, Counter::units_complete, 0);
     }
   }
 

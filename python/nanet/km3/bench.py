@@ -17,16 +17,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from nanet.bench.km3_control_ends import REQUESTS_PER_S, TEMPERATURE, ask_bare, sink
-from nanet.bench.km3_control_keys import Asked, Km3ControlResult
 from nanet.config.components import Tower
 from nanet.config.errors import validated
 from nanet.config.km3_server import Km3ServerConfig
+from nanet.km3.bench_ends import REQUESTS_PER_S, TEMPERATURE, ask_bare, sink
+from nanet.km3.bench_keys import Asked, Km3ControlResult
 from nanet.km3.messages import Command
 from nanet.km3.server import SWITCH_S, Server
 from nanet.result import files
 from nanet.result.histogram import Histogram
-from nanet.run import km3_tower
 
 GOAL_US = 1000.0
 """p99.9 of a round trip with data."""
@@ -47,12 +46,14 @@ class Options:
 
 def run(options: Options, say: Callable[[str], None] = lambda _: None) -> Km3ControlResult:
     """The result as `nanet bench km3-control --json` writes it. Raises Km3ControlError, ConfigError, SetupError."""
+    from nanet import _core
+
     spawn = multiprocessing.get_context("spawn")
     drained = spawn.Queue()
     drain = spawn.Process(target=sink, args=(drained,), daemon=True)
     drain.start()
     data, control = _free_row(1), _free_row(options.floors)
-    tower = km3_tower.make_tower(_tower(options, data, control))
+    tower = _core.Tower(_tower(options, data, control).model_dump(mode="json"), "")
     asked: dict[str, Any] = {}
     before_s = sys.getswitchinterval()
     try:
