@@ -264,6 +264,15 @@ def _decoder() -> Any:
     return _core.FormatDecoder(formats.load("km3-event").keys())
 
 
+def test_what_is_made_here_is_read_as_it_is_meant() -> None:
+    packets, truth = made_tower()
+    found = collect([*packets, *event_packets([1024, 2048, 9000])])
+    made = b"".join(map(daq.encode, [*found.slices, *[summary_of(one, 0.004) for one in found.slices], *found.events]))
+    assert ours(made)[:2] == (5, sum(map(len, truth.values())) + 3)
+    if HAS_KM3PIPE:
+        assert theirs(made) == ours(made)
+
+
 def test_an_event_that_begins_before_its_slice_has_an_earlier_time() -> None:
     (event,) = collect(event_packets([1024 * -1000, 1024 * 500])).events
     assert (event.header.second, event.header.tick) == (1_500_000_000, 62_500_000 + 8 - 63)  # 63 x 16 ns

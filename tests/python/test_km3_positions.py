@@ -21,6 +21,7 @@ from nanet.km3 import positions
 from nanet.km3.acoustics import HydrophoneKey, Motion
 from nanet.km3.detector import Detector
 from nanet.km3.recordings import packets_of
+from nanet.km3.store import Store
 from nanet.km3.units import Unit, packets
 from nanet.run import km3_tower
 from typer.testing import CliRunner
@@ -82,7 +83,7 @@ def far_m(found: Detector, truth: Detector) -> float:
                for a, b in zip(found.pms, truth.pms, strict=True))  # fmt: skip
 
 
-def run(folder: Path, recording: str, expect: int) -> tuple[dict[str, Any], str]:
+def run(folder: Path, recording: str, expect: int, *more: str) -> tuple[dict[str, Any], str]:
     arguments = [
         "km3",
         "positions",
@@ -92,7 +93,9 @@ def run(folder: Path, recording: str, expect: int) -> tuple[dict[str, Any], str]
         "--beacons",
         folder / "beacons.yaml",
     ]
-    done = CliRunner().invoke(app, [*map(str, arguments), "--to", str(folder / "now.detx"), "--json", str(folder / "found.json")])
+    done = CliRunner().invoke(
+        app, [*map(str, arguments), "--to", str(folder / "now.detx"), "--json", str(folder / "found.json"), *more]
+    )
     assert done.exit_code == expect, done.output
     return json.loads((folder / "found.json").read_text()), done.output
 
@@ -101,7 +104,9 @@ def run(folder: Path, recording: str, expect: int) -> tuple[dict[str, Any], str]
 def test_every_pm_is_found(
     recorded: Path, nominal: Detector, truth: Detector, check_keys: Callable[[dict[str, Any], str], None]
 ) -> None:
-    result, said = run(recorded, "all.pcap", 0)
+    server, store = recorded / "server.yaml", f"sqlite:///{recorded}/km3.db"
+    server.write_text(yaml.safe_dump({"floors": [{"floor": 1, "control": "udp://127.0.0.1:7300"}], "store": {"url": store}}))
+    result, said = run(recorded, "all.pcap", 0, "--add", "tower", "--config", str(server))
     check_keys(result, "km3 positions")
     assert far_m(nominal, truth) > 2.0
     found = Detector.read(recorded / "now.detx")
@@ -113,6 +118,10 @@ def test_every_pm_is_found(
     for one in result["floors"]:
         assert one["yaw_deg"] == pytest.approx(math.degrees(MOTIONS[1, one["floor"]].yaw_rad), abs=1.0)
     assert "1/2 hydrophone 1: " in said
+    assert result["added"] == "tower 1"
+    kept = Store(store).detector("tower")
+    assert kept is not None
+    assert kept[1] == (recorded / "now.detx").read_bytes()
 
 
 @pytest.mark.slow

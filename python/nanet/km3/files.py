@@ -63,13 +63,13 @@ def with_levels(
     charge_min: int = 25,
     places: int = 2,
 ) -> list[daq.Message]:
-    """L1 slices and summaries are made of L0 slices, where there are such; what was not asked for is left out. levels: L0, L1, L2, SN, summary, event."""
+    """L1 slices and summaries are made of L0 slices, where there are none; what was not asked for is left out. levels: L0, L1, L2, SN, summary, event."""
     wanted, found = set(levels), list(messages)
     raw = [one for one in found if isinstance(one, daq.Slice) and one.level == "L0"]
     made: list[daq.Message] = [one for one in found if level_of(one) in wanted]
-    if "L1" in wanted:
+    if "L1" in wanted and not any(level_of(one) == "L1" for one in made):
         made += [coincident(one, modules, window_ns=window_ns, charge_min=charge_min, places=places) for one in raw]
-    if "summary" in wanted:
+    if "summary" in wanted and not any(isinstance(one, daq.Summary) for one in made):
         made += [summary_of(one, slice_seconds(raw)) for one in raw]
     return made
 
