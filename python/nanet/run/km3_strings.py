@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -18,7 +19,6 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from nanet.config.errors import ConfigError
 from nanet.config.km3_strings import Strings
 from nanet.machine.signals import StopSignals
 from nanet.result import files
@@ -32,6 +32,7 @@ HEAD = struct.Struct(">7I")
 TTDC = 0x54544443
 TICK_NS = 16
 BURST_S = 0.001
+LATE_S = 0.01  # of a slice's beginning, after which it was not ready in time
 
 
 class StringsResult(Base):
@@ -94,29 +95,28 @@ def packets_of(config: Strings, slice_: int, module: int, hits: NDArray[np.void]
 
 
 def run(config: Strings, say: Callable[[str], None] | None = None) -> StringsResult:
-    """Sends until all is sent or a signal comes. Raises ConfigError."""
+    """Sends until all is sent or a signal comes."""
     where = urlsplit(config.destination)
-    family = socket.AF_INET6 if ":" in (where.hostname or "") else socket.AF_INET
+    to = (where.hostname or "", where.port or 0)
+    family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
     counts, slices = _Counts(), int(config.duration_s * 1000 // config.slice_ms)
     with StopSignals() as stop, socket.socket(family, socket.SOCK_DGRAM) as out:
-        try:
-            out.connect((where.hostname, where.port))
-        except OSError as error:
-            raise ConfigError(
-                [f"cannot send to {config.destination} ({(error.strerror or str(error)).lower()}) check the address"]
-            ) from None
-        began_s, told_s = time.monotonic(), time.monotonic()
-        for slice_ in range(slices):
-            made, hits = _made(config, slice_)
-            begin_s = began_s + slice_ * config.slice_ms / 1000 / config.speed if config.speed else 0.0
-            counts.slices_made_late += bool(config.speed) and slice_ > 0 and time.monotonic() > begin_s + BURST_S
-            if not _send(config, out, made, begin_s, counts, stop):
-                break
-            counts.slices += 1
-            counts.hits += hits
-            if say is not None and time.monotonic() - told_s >= 1.0:
-                told_s = time.monotonic()
-                say(f"{counts.slices:,} slices, {counts.hits:,} hits, {counts.packets_sent:,} packets")
+        with ThreadPoolExecutor(1, "km3-strings") as maker:  # the next slice is made while one leaves
+            coming = maker.submit(_made, config, 0)
+            coming.result()
+            began_s = told_s = time.monotonic()
+            for slice_ in range(slices):
+                made, hits = coming.result()
+                coming = maker.submit(_made, config, slice_ + 1)
+                begin_s = began_s + slice_ * config.slice_ms / 1000 / config.speed if config.speed else 0.0
+                counts.slices_made_late += bool(config.speed) and time.monotonic() > begin_s + LATE_S
+                if not _send(config, (out, to), made, begin_s, counts, stop):
+                    break
+                counts.slices += 1
+                counts.hits += hits
+                if say is not None and time.monotonic() - told_s >= 1.0:
+                    told_s = time.monotonic()
+                    say(f"{counts.slices:,} slices, {counts.hits:,} hits, {counts.packets_sent:,} packets")
         elapsed_s = time.monotonic() - began_s
     return {**files.base("emulate km3"), "config": config.model_dump(mode="json"), "elapsed_s": elapsed_s, **counts.__dict__}  # type: ignore[typeddict-item]
 
@@ -132,9 +132,15 @@ def _made(config: Strings, slice_: int) -> tuple[list[tuple[int, bytes]], int]:
 
 
 def _send(
-    config: Strings, out: socket.socket, packets: list[tuple[int, bytes]], begin_s: float, counts: _Counts, stop: StopSignals
+    config: Strings,
+    where: tuple[socket.socket, tuple[str, int]],
+    packets: list[tuple[int, bytes]],
+    begin_s: float,
+    counts: _Counts,
+    stop: StopSignals,
 ) -> bool:
     """A slice, in bursts of a millisecond; false: a signal came."""
+    out, to = where
     next_s = begin_s
     for due_ns, packet in packets:
         if config.speed and (due_s := begin_s + due_ns * 1e-9 / config.speed) >= next_s:
@@ -142,8 +148,8 @@ def _send(
             if stop.wait(max(0.0, next_s - time.monotonic())):
                 return False
         try:
-            out.send(packet)
-        except OSError:  # no one listens, or there is no room
+            out.sendto(packet, to)
+        except OSError:  # there is no room, or no way
             counts.tx_dropped += 1
             continue
         counts.packets_sent += 1
