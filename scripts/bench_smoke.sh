@@ -43,7 +43,7 @@ smoke() {  # key that the JSON file must hold, arguments of nanet bench
   json=$out/$(tr -cs 'a-z\n' - <<<"$*").json
   echo "--- nanet bench $*"
   local page=(--out "$out")
-  [[ $1 != assemble && $1 != km3-link ]] || page=()
+  [[ $1 != assemble && $1 != km3-* ]] || page=()
   .venv/bin/nanet bench "$@" --short "${page[@]}" --json "$json" || status=$?
   ((status <= 1)) || fail "nanet bench $* broke" "exit status $status" "run it by hand"
   .venv/bin/python - "$json" "$key" <<'EOF' || fail "nanet bench $* wrote no $key" "the documented schema has it" "see $json"
@@ -60,6 +60,7 @@ smoke same_bits rings --finder almagest
 smoke critical_rate_events_per_s rate
 smoke p50_above_sockperf_us latency
 smoke repeat_s assemble --format ejfat
+smoke server_busy.round_trip_us.p99_9 km3-control
 smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
 notes=()

@@ -54,10 +54,16 @@ void Assembler::take(const UnitFacts& said, std::span<const std::byte> payload, 
   // A trailer may come after the payload that completed its unit: nothing is late.
   if (payload.empty() && (says_nothing || (unit == nullptr && closed_unit(*stream, facts.unit) != nullptr)))
     return counters_.add(Counter::packets_marker);
+  const bool says_empty = payload.empty() && facts.ends_unit && facts.place == 0;  // of no packet that something came of
+  if (says_empty && unit != nullptr) return refuse(*stream, Counter::packets_bad_unit);
   if (unit == nullptr) unit = begin(*stream, facts);
   if (unit == nullptr) return;
   const auto end = static_cast<std::uint32_t>(facts.place) + payload_bytes;
   if (const auto wrong = learn_length(*unit, facts, end)) return refuse(*stream, *wrong);
+  if (says_empty) {
+    store(*unit, *stream, facts, payload);
+    return close(*unit, Counter::units_complete, 0);
+  }
   if (payload.empty()) {
     counters_.add(Counter::packets_marker);
   } else {
@@ -121,7 +127,7 @@ std::optional<flow::Counter> Assembler::misfit(const UnitFacts& facts, std::uint
   if (facts.unit_bytes > clop_.buffer_bytes()) return Counter::packets_unit_too_long;
   const std::uint64_t limit = facts.unit_bytes != 0 ? facts.unit_bytes : clop_.buffer_bytes();
   if (facts.place > limit || payload_bytes > limit - facts.place) return Counter::packets_bad_place;
-  if (facts.ends_unit && facts.place + payload_bytes == 0) return Counter::packets_bad_place;
+  if (facts.ends_unit && facts.place + payload_bytes == 0 && facts.unit_bytes != 0) return Counter::packets_bad_place;
   return std::nullopt;
 }
 

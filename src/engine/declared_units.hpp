@@ -8,7 +8,8 @@
 namespace nanet::engine {
 
 inline UnitFacts unit_facts_of(const format::Packet& packet, const format::Facts& facts) {
-  const bool is_last = (packet.flags & format::Packet::last) != 0 && packet.payload_bytes > 0;
+  // Without payload it ends where its place is: at 0 the unit is empty. Where packets are counted, a trailer's number says nothing.
+  const bool is_last = (packet.flags & format::Packet::last) != 0 && (packet.payload_bytes > 0 || !facts.has_packet_index);
   return {.stream = packet.stream,
           .unit = packet.unit,
           .place = packet.place,

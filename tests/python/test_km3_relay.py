@@ -184,7 +184,7 @@ def test_every_byte_comes_to_every_destination(listener: Listener) -> None:
                 for floor in (1, 2):
                     floors.send(floor, 1, slice_, 1000)
                     floors.send(floor, 3, slice_, 500)
-                    floors.send(floor, 5, slice_, 3)
+                    floors.send(floor, 5, slice_, 3 if slice_ % 4 else 0)  # an instrument that has nothing to say
                 wait_for(lambda: relay.books()["units_in"] == len(floors.sent))
             wait_for(lambda: len(listener.units) == len(floors.sent))
             books = relay.books()
@@ -251,7 +251,7 @@ def test_a_destination_that_stands_still_costs_others_nothing_and_its_own_losses
         Destination(name="trigger", endpoint=listener.endpoint),
     ]
     floors = Floors(port)
-    with Relay(data_at(port), destinations, FLOORS) as relay:
+    with Relay(data_at(port, timeout_us=5_000_000), destinations, FLOORS) as relay:  # no unit is cut on a machine that others use
         for slice_ in range(400):
             floors.send(1 + slice_ % 2, 3, slice_ // 2, 15000)
             wait_for(lambda: len(listener.units) == slice_ + 1)  # noqa: B023

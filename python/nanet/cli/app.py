@@ -13,6 +13,8 @@ from nanet.cli.examples import examples
 from nanet.cli.format import emulate_format, format_app
 from nanet.cli.km3 import km3_app
 from nanet.cli.km3_emulate import register as register_km3_emulate
+from nanet.cli.km3_export import register as register_km3_export
+from nanet.cli.km3_positions import register as register_km3_positions
 from nanet.cli.l0tp import l0tp as trigger_processor
 from nanet.cli.layout import Panels
 from nanet.cli.options import (
@@ -67,6 +69,8 @@ app.add_typer(rdma_app, name="rdma")
 app.add_typer(torus_app, name="torus")
 emulate_app.command("format")(emulate_format)
 register_km3_emulate(emulate_app)
+register_km3_export(km3_app)
+register_km3_positions(km3_app)
 app.command()(physics)
 app.command()(replay)
 app.command()(soak)

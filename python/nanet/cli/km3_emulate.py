@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,9 @@ def register(app: typer.Typer) -> None:
 
 
 def emulate_km3(
+    kind: Annotated[
+        Literal["tower", "strings"], typer.Option("--kind", help="A tower, or strings whose modules send packets of CLBs.")
+    ] = "tower",
     config: Annotated[
         Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
     ] = None,
@@ -39,7 +42,9 @@ def emulate_km3(
     truth: TruthFile = None,
     json_file: JsonFile = None,
 ) -> None:
-    """A tower of KM3NeT: hits, sound, slow control answered."""
+    """A tower of KM3NeT: hits, sound, slow control answered. Or strings (--kind strings), with --config, --to, --duration, --speed and --seed."""
+    if kind == "strings":
+        return _strings(config, to, duration, speed, seed, json_file)
     from nanet.config.components import Tower
     from nanet.config.errors import validated
     from nanet.result import files
@@ -55,3 +60,19 @@ def emulate_km3(
     files.write_json(json_file, result)
     print(km3_tower.sentence(result), flush=True)
     raise typer.Exit(1 if result["tx_dropped"] or result["tx_refused"] else 0)
+
+
+def _strings(config: Path | None, to: list[str] | None, duration: float, speed: float, seed: int, json_file: Path | None) -> None:
+    from nanet.config.errors import validated
+    from nanet.config.km3_strings import Strings, load
+    from nanet.result import files
+    from nanet.run import km3_strings
+
+    if len(to or ()) > 1:
+        raise typer.BadParameter("strings send to one place: give it once", param_hint="--to")
+    keys: dict[str, Any] = {"duration_s": duration, "speed": speed, "seed": seed} | ({"destination": to[0]} if to else {})
+    loaded = load(config) if config is not None else validated(Strings, keys)
+    result = km3_strings.run(loaded, lambda text: print(text, flush=True))
+    files.write_json(json_file, result)
+    print(km3_strings.sentence(result), flush=True)
+    raise typer.Exit(1 if result["tx_dropped"] else 0)

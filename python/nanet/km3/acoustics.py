@@ -112,11 +112,11 @@ class Solution:
     degrees: int = 0
 
 
-def chirp(from_hz: float, to_hz: float, duration_s: float) -> Floats:
-    """A pulse as beacons emit them: its frequency rises evenly, its ends are smooth."""
+def chirp(from_hz: float, to_hz: float, duration_s: float, taper: float = 0.25) -> Floats:
+    """A pulse as beacons emit them: its frequency rises evenly, its ends are smooth. taper: share of it that they are."""
     times = np.arange(round(duration_s * SAMPLE_HZ)) / SAMPLE_HZ
     sweep = np.sin(2 * np.pi * (from_hz * times + (to_hz - from_hz) * times**2 / (2 * duration_s)))
-    return np.asarray(sweep * signal.windows.tukey(times.size, 0.25), dtype=np.float64)
+    return np.asarray(sweep * signal.windows.tukey(times.size, taper), dtype=np.float64)
 
 
 def samples_of(data: bytes | memoryview) -> NDArray[np.int32]:

@@ -84,3 +84,60 @@ class RowsResult(Base):
     """What commands that read the store write."""
 
     rows: Annotated[list[dict[str, Any]], "of the store, a column each key; times are ns of the epoch (UTC)"]
+
+
+class HydrophonePlace(TypedDict):
+    """Where a hydrophone is."""
+
+    tower: Annotated[int, "number of the tower"]
+    floor: Annotated[int, "number of the floor, from 1"]
+    hydrophone: Annotated[int, "0 or 1"]
+    nominal_m: Annotated[list[float], "x, y, z of the detector file"]
+    position_m: Annotated[list[float] | None, "x, y, z that were found; null: none"]
+    error_m: Annotated[list[float] | None, "of them, one standard deviation"]
+    used: Annotated[int, "times that agree on it"]
+    refused: Annotated[str, "why it has no place ([names](design/km3-server.md#positions)); empty: it has one"]
+    times_refused: Annotated[
+        dict[str, str], "by beacon and time of emission [s, from the recording's first second on]: why it was not used"
+    ]
+
+
+class FloorMotion(TypedDict):
+    """How a floor lies now."""
+
+    tower: Annotated[int, "number of the tower"]
+    floor: Annotated[int, "number of the floor, from 1"]
+    yaw_deg: Annotated[float | None, "by which it turned about the vertical; null: not known"]
+    shift_m: Annotated[list[float] | None, "x, y, z by which its middle went; null: not known, it stays where it was"]
+
+
+class PositionsResult(Base):
+    """What `nanet km3 positions` writes."""
+
+    packets: Annotated[
+        Counts,
+        "of the recording: `accepted`, `duplicate`, `untimed` (left out), `other_kinds` (no sound), `other` (none of a floor's)",
+    ]
+    hydrophones: Annotated[list[HydrophonePlace], "of all floors of the detector file"]
+    floors: Annotated[list[FloorMotion], "all of them"]
+    speed_m_s: Annotated[float, "of sound, given or found"]
+    speed_error_m_s: Annotated[float, "of it, if it was found; else 0"]
+    chi2: Annotated[float, "of all times that are used"]
+    degrees: Annotated[int, "of freedom"]
+    added: Annotated[str | None, "name and version that the store has it as; null: it was not added"]
+
+
+class ExportResult(Base):
+    """What `nanet km3 export` writes."""
+
+    file: Annotated[str, "that was written"]
+    messages: Annotated[
+        Counts, "in it: time slices by their level (L0, L1, L2, SN), `summary` slices, `event`s; those that are not 0"
+    ]
+    hits: Annotated[int, "in slices and events"]
+    packets: Annotated[
+        Counts,
+        "of the recording: `accepted`, `duplicate`, `other_kinds` (of floors: no short hits), `other` (none of KM3NeT's); empty for a dump",
+    ]
+    units_incomplete: Annotated[int, "what a module sent in a slice, with packets missing"]
+    events_incomplete: Annotated[int, "with packets missing: left out"]

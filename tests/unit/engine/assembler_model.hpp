@@ -30,6 +30,7 @@ class AssemblerModel {
     std::set<std::uint64_t> bytes = {};
     std::uint64_t packets = 0, longest = 0;
     std::uint16_t status = 0;
+    bool is_empty = false;  // a packet said so
 
     std::uint64_t end() const { return bytes.empty() ? 0 : *bytes.rbegin() + 1; }
     std::uint64_t extent() const { return length != 0 ? length : end(); }
@@ -39,7 +40,7 @@ class AssemblerModel {
     }
     std::uint64_t packets_missing() const {
       std::uint64_t missing = 0, hole = 0;
-      if (packets == 0) return 0;
+      if (longest == 0) return 0;
       for (std::uint64_t b = 0; b <= extent(); ++b) {
         if (b < extent() && !bytes.contains(b)) {
           ++hole;
@@ -59,7 +60,8 @@ class AssemblerModel {
     ++counters[as];
     if (as == Counter::packets_accepted) counters[Counter::bytes_accepted] += bytes;
     for (std::size_t k = 0; k < open.size(); ++k) {
-      if (open[k].length != 0 && open[k].bytes.size() == open[k].length) return close(k, Counter::units_complete, 0);
+      if (open[k].is_empty || (open[k].length != 0 && open[k].bytes.size() == open[k].length))
+        return close(k, Counter::units_complete, 0);
     }
   }
 
@@ -94,10 +96,12 @@ class AssemblerModel {
     const std::uint64_t limit = facts.unit_bytes != 0 ? facts.unit_bytes : kBufferBytes;
     if (facts.unit_bytes > kBufferBytes) return Counter::packets_unit_too_long;
     if (facts.place > limit || facts.place + bytes > limit) return Counter::packets_bad_place;
-    if (facts.ends_unit && facts.place + bytes == 0) return Counter::packets_bad_place;
+    if (facts.ends_unit && facts.place + bytes == 0 && facts.unit_bytes != 0) return Counter::packets_bad_place;
     if (!streams_.contains(facts.stream) && !add_stream(facts.stream)) return Counter::packets_no_stream;
     if (bytes == 0 && facts.unit_bytes == 0 && !facts.ends_unit) return Counter::packets_marker;
     Unit* unit = find(facts);
+    const bool says_empty = facts.ends_unit && facts.place + bytes == 0;
+    if (says_empty && unit != nullptr) return Counter::packets_bad_unit;
     if (unit == nullptr) {
       if (bytes == 0 && closed(facts)) return Counter::packets_marker;
       if (const auto refused = begin(facts)) return *refused;
@@ -109,10 +113,11 @@ class AssemblerModel {
     if (said != 0 && unit->length != 0 && said != unit->length) return Counter::packets_bad_unit;
     if (said != 0 && unit->length == 0 && said < unit->end()) return Counter::packets_bad_unit;
     if (said != 0) unit->length = said;
-    if (bytes == 0) return Counter::packets_marker;
+    if (bytes == 0 && !says_empty) return Counter::packets_marker;
+    unit->is_empty = says_empty;
     std::uint64_t there = 0;
     for (std::uint64_t b = facts.place; b < end; ++b) there += unit->bytes.contains(b) ? 1 : 0;
-    if (there == bytes) return Counter::packets_duplicate;
+    if (there == bytes && !says_empty) return Counter::packets_duplicate;
     if (there > 0) return Counter::packets_overlap;
     for (std::uint64_t b = facts.place; b < end; ++b) unit->bytes.insert(b);
     ++unit->packets;

@@ -293,7 +293,8 @@ TEST_F(AssemblingReceiverTest, RefusesEachForgeryByName) {
       {{.stream = 1, .unit = 1, .place = kHuge - 999, .bytes = 1000, .unit_bytes = 0}, Counter::packets_bad_place},
       {{.stream = 1, .unit = 1, .place = 3000, .bytes = 1000, .unit_bytes = 0}, Counter::packets_bad_place},
       {{.stream = 9, .unit = 1, .place = 7193, .bytes = 1000, .unit_bytes = 0}, Counter::packets_bad_place},
-      {{.stream = 9, .unit = 1, .place = 0, .bytes = 0, .unit_bytes = 0, .ends_unit = true}, Counter::packets_bad_place},
+      {{.stream = 9, .unit = 1, .place = 0, .bytes = 0, .unit_bytes = 9, .ends_unit = true}, Counter::packets_bad_place},
+      {{.stream = 1, .unit = 1, .place = 0, .bytes = 0, .unit_bytes = 0, .ends_unit = true}, Counter::packets_bad_unit},
       {{.stream = 1, .unit = 1, .place = 1000, .bytes = 1000, .unit_bytes = 3501}, Counter::packets_bad_unit},
       {{.stream = 1, .unit = 1, .place = 1000, .bytes = 1000, .unit_bytes = 0, .ends_unit = true}, Counter::packets_bad_unit},
       {{.stream = 1, .unit = 1, .place = 1000, .bytes = 1000, .unit_bytes = 8193}, Counter::packets_unit_too_long},
@@ -423,6 +424,38 @@ TEST_F(AssemblingReceiverTest, TheLengthMayComeFromTheLastPacketOrAnEmptyOne) {
   EXPECT_EQ(take()->head.bytes, 77u);
   EXPECT_FALSE(take());
   EXPECT_EQ(count(Counter::packets_marker), 3u);
+}
+
+// What a detector without a hit sends: it is not silent, and what it says is not lost.
+TEST_F(AssemblingReceiverTest, AUnitOfNoBytesIsCompleteAtOnce) {
+  make({.streams_max = 4, .units_open = 2, .timeout_us = 1000, .unit_step = 1}, 2);
+  for (const std::uint64_t unit : {1u, 2u}) give({.stream = 1, .unit = unit, .bytes = 0, .time = 9, .ends_unit = true});
+  give({.stream = 1, .unit = 2, .bytes = 0, .ends_unit = true});  // doubled: nothing is late
+  give({.stream = 1, .unit = 2, .place = 0, .bytes = 100});       // it had said that there was nothing
+  poll(1234);
+  give({.stream = 1, .unit = 3, .bytes = 0, .ends_unit = true});  // no buffer: lost, by name
+  poll(1240);
+  for (const std::uint64_t unit : {1u, 2u}) {
+    const auto got = take();
+    ASSERT_TRUE(got) << unit;
+    EXPECT_EQ(got->head.unit, unit);
+    EXPECT_EQ(got->completion.status, status::unit);
+    EXPECT_EQ(got->completion.bytes, 0u);
+    EXPECT_EQ(got->head.bytes, 0u);
+    EXPECT_EQ(got->head.time, 9u);
+    EXPECT_EQ(got->head.packet_count, 1u);
+    EXPECT_TRUE(got->present.empty());
+  }
+  EXPECT_FALSE(take());
+  EXPECT_EQ(count(Counter::units_complete), 2u);
+  EXPECT_EQ(count(Counter::units_handed_over), 2u);
+  EXPECT_EQ(count(Counter::units_no_buffer), 1u);
+  EXPECT_EQ(count(Counter::units_lost), 0u);
+  EXPECT_EQ(count(Counter::packets_accepted), 2u);
+  EXPECT_EQ(count(Counter::packets_marker), 1u);
+  EXPECT_EQ(count(Counter::packets_late), 1u);
+  EXPECT_EQ(count(Counter::packets_clop_full), 1u);
+  EXPECT_FALSE(receiver->holds_packets());
 }
 
 TEST_F(AssemblingReceiverTest, AUnitOfUnknownLengthIsHandedOverUpToWhatCame) {

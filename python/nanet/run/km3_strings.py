@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emulated strings of KM3NeT: packets of their modules' CLBs (`km3net-clb`), with hits of potassium-40.
+
+What a module sends in a slice depends on the configuration, the slice and the module alone, so any of it can be made again for a test. In Python:
+a string of 18 modules, 4 million hits/s, is what it is for; for loads there is the tower.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nanet.config.km3_strings import Strings
+from nanet.machine.signals import StopSignals
+from nanet.result import files
+from nanet.result.keys.base import Base, Config
+
+__all__ = ["HIT", "StringsResult", "hits_of", "packets_of", "run", "sentence"]
+
+HIT = np.dtype([("channel", "u1"), ("time_ns", ">i4"), ("tot", "u1")])
+CHANNELS = 31
+HEAD = struct.Struct(">7I")
+TTDC = 0x54544443
+TICK_NS = 16
+BURST_S = 0.001
+LATE_S = 0.01  # of a slice's beginning, after which it was not ready in time
+
+
+class StringsResult(Base):
+    """What `nanet emulate km3 --kind strings` writes."""
+
+    config: Annotated[Config, "with every default filled in"]
+    slices: Annotated[int, "that were sent whole"]
+    hits: Annotated[int, "in them"]
+    packets_sent: Annotated[int, "given to the socket"]
+    bytes_sent: Annotated[int, "in them, with their headers"]
+    slices_made_late: Annotated[int, "that were not ready when they began"]
+    tx_dropped: Annotated[int, "packets that could not be sent"]
+    elapsed_s: Annotated[float, "of sending"]
+
+
+@dataclass
+class _Counts:
+    slices: int = 0
+    hits: int = 0
+    packets_sent: int = 0
+    bytes_sent: int = 0
+    slices_made_late: int = 0
+    tx_dropped: int = 0
+
+
+def module_numbers(config: Strings) -> list[int]:
+    """Of all modules."""
+    return [100 * string + module for string in range(1, config.strings + 1) for module in range(1, config.modules + 1)]
+
+
+def hits_of(config: Strings, slice_: int, module: int) -> NDArray[np.void]:
+    """HIT of a module in a slice, by time: singles, and decays that several of its photomultipliers see."""
+    random = np.random.default_rng([config.seed, slice_, module])
+    slice_ns, slice_s = config.slice_ms * 1_000_000, config.slice_ms / 1000
+    single = random.poisson(config.singles_hz * CHANNELS * slice_s)
+    channels = [random.integers(0, CHANNELS, single)]
+    times = [random.integers(0, slice_ns, single).astype(np.float64)]
+    for fold, rate_hz in enumerate(config.coincidences_hz, start=2):
+        count = random.poisson(rate_hz * slice_s)
+        seen = np.argsort(random.random((count, CHANNELS)), axis=1)[:, :fold]
+        at = random.integers(0, slice_ns, count)[:, None] + random.normal(0, config.coincidence_sigma_ns, (count, fold))
+        channels.append(seen.reshape(-1))
+        times.append(at.reshape(-1))
+    made = np.empty(sum(map(len, times)), HIT)
+    made["channel"] = np.concatenate(channels)
+    made["time_ns"] = np.clip(np.rint(np.concatenate(times)), 0, slice_ns - 1)
+    made["tot"] = np.clip(np.rint(random.normal(config.tot_ns, config.tot_sigma_ns, made.size)), 1, 255)
+    return made[np.argsort(made["time_ns"], kind="stable")]
+
+
+def packets_of(config: Strings, slice_: int, module: int, hits: NDArray[np.void]) -> Iterator[tuple[int, bytes]]:
+    """Its packets, and when in the slice each leaves [ns]: when its last hit was taken. A module without hits sends one without."""
+    begin_ns = config.utc_second * 10**9 + slice_ * config.slice_ms * 1_000_000
+    second, rest_ns = divmod(begin_ns, 10**9)
+    for sequence, at in enumerate(range(0, max(1, hits.size), config.packet_hits)):
+        part = hits[at : at + config.packet_hits]
+        is_last = at + config.packet_hits >= hits.size
+        due_ns = config.slice_ms * 1_000_000 - 1 if is_last else int(part["time_ns"][-1])
+        yield due_ns, HEAD.pack(TTDC, config.run, sequence, second, rest_ns // TICK_NS, module, 0) + part.tobytes()
+
+
+def run(config: Strings, say: Callable[[str], None] | None = None) -> StringsResult:
+    """Sends until all is sent or a signal comes."""
+    where = urlsplit(config.destination)
+    to = (where.hostname or "", where.port or 0)
+    family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
+    counts, slices = _Counts(), int(config.duration_s * 1000 // config.slice_ms)
+    with StopSignals() as stop, socket.socket(family, socket.SOCK_DGRAM) as out:
+        with ThreadPoolExecutor(1, "km3-strings") as maker:  # the next slice is made while one leaves
+            coming = maker.submit(_made, config, 0)
+            coming.result()
+            began_s = told_s = time.monotonic()
+            for slice_ in range(slices):
+                made, hits = coming.result()
+                coming = maker.submit(_made, config, slice_ + 1)
+                begin_s = began_s + slice_ * config.slice_ms / 1000 / config.speed if config.speed else 0.0
+                counts.slices_made_late += bool(config.speed) and time.monotonic() > begin_s + LATE_S
+                if not _send(config, (out, to), made, begin_s, counts, stop):
+                    break
+                counts.slices += 1
+                counts.hits += hits
+                if say is not None and time.monotonic() - told_s >= 1.0:
+                    told_s = time.monotonic()
+                    say(f"{counts.slices:,} slices, {counts.hits:,} hits, {counts.packets_sent:,} packets")
+        elapsed_s = time.monotonic() - began_s
+    return {**files.base("emulate km3"), "config": config.model_dump(mode="json"), "elapsed_s": elapsed_s, **counts.__dict__}  # type: ignore[typeddict-item]
+
+
+def _made(config: Strings, slice_: int) -> tuple[list[tuple[int, bytes]], int]:
+    packets, count = list[tuple[int, bytes]](), 0
+    for module in module_numbers(config):
+        hits = hits_of(config, slice_, module)
+        count += hits.size
+        packets += packets_of(config, slice_, module, hits)
+    packets.sort(key=lambda one: one[0])
+    return packets, count
+
+
+def _send(
+    config: Strings,
+    where: tuple[socket.socket, tuple[str, int]],
+    packets: list[tuple[int, bytes]],
+    begin_s: float,
+    counts: _Counts,
+    stop: StopSignals,
+) -> bool:
+    """A slice, in bursts of a millisecond; false: a signal came."""
+    out, to = where
+    next_s = begin_s
+    for due_ns, packet in packets:
+        if config.speed and (due_s := begin_s + due_ns * 1e-9 / config.speed) >= next_s:
+            next_s = due_s + BURST_S
+            if stop.wait(max(0.0, next_s - time.monotonic())):
+                return False
+        try:
+            out.sendto(packet, to)
+        except OSError:  # there is no room, or no way
+            counts.tx_dropped += 1
+            continue
+        counts.packets_sent += 1
+        counts.bytes_sent += len(packet)
+    return not stop.wait(0.0)
+
+
+def sentence(result: StringsResult) -> str:
+    """A run as one sentence."""
+    config = result["config"]
+    text = (
+        f"{result['slices']:,} slices of {config['strings'] * config['modules']} modules: {result['hits']:,} hits in {result['packets_sent']:,} packets, "
+        f"{8 * result['bytes_sent'] / max(result['elapsed_s'], 1e-9) / 1e9:.2f} Gb/s"
+    )
+    if result["slices_made_late"]:
+        text += f"; {result['slices_made_late']:,} slices made late"
+    return text + (f"; {result['tx_dropped']:,} packets could not be sent" if result["tx_dropped"] else "")
