@@ -41,6 +41,7 @@ PARSERS = (
     "src/link/udp_template.cpp",
     "src/link/dpdk/arp.cpp",
     "src/link/dpdk/frame.hpp",
+    "src/link/dpdk/ndp.cpp",
     "src/link/xdp/packet.hpp",
     "src/rdma/messages.hpp",
     "src/rdma/notify_layout.hpp",

@@ -13,10 +13,12 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
+#include "ndp.hpp"
 #include "pool.hpp"
 #include "sizes.hpp"
 #include "split.hpp"
@@ -61,7 +63,8 @@ std::string probe_advice(const DeviceText& device) {
 
 }  // namespace
 
-Device::Device(const DpdkConfig& config, std::vector<std::string>& notes) : text_(parse_device(config.device)) {
+Device::Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::string>& notes)
+    : text_(parse_device(config.device)) {
   if (text_.name.empty()) {
     throw SetupError("link " + config.name + " has no device", "device is empty",
                      "set device: a PCI address, or a virtual one such as net_af_packet0,iface=eth1");
@@ -79,6 +82,7 @@ Device::Device(const DpdkConfig& config, std::vector<std::string>& notes) : text
     probe(config);
     configure(config, notes);
     if (config.listen) steer(*config.listen);
+    if (ip_udp_header_bytes(config) == kIpv6UdpHeaderBytes) hear_solicitations(solicited_node(own), config, notes);
   } catch (...) {
     close();
     throw;
@@ -186,7 +190,7 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), mac_.begin());
   std::uint32_t mtu = frame_bytes(config) - static_cast<std::uint32_t>(kEthernetHeaderBytes) - kVlanTagsBytes;
   if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
-  payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+  payload_bytes_max_ = mtu - ip_udp_header_bytes(config);
   if (text_.is("net_af_xdp") && config.descriptors > kAfXdpFrames) {
     notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while no one reads, not " +
                     std::to_string(config.descriptors) +
@@ -272,15 +276,20 @@ int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_inf
 
 // Asks the NIC to put packets for the endpoint into our queue. Most virtual devices have no rules: then all frames come and we look.
 void Device::steer(const Endpoint& listen) {
+  const bool is_ipv6 = listen.address.is_ipv6();
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_ipv4 ip{}, ip_mask{};
   ip.hdr.dst_addr = htonl(listen.address.ipv4());
   ip_mask.hdr.dst_addr = ~rte_be32_t{0};
+  rte_flow_item_ipv6 ipv6{}, ipv6_mask{};
+  std::memcpy(&ipv6.hdr.dst_addr, listen.address.bytes().data(), 16);
+  std::memset(&ipv6_mask.hdr.dst_addr, 0xFF, 16);
   rte_flow_item_udp udp{}, udp_mask{};
   udp.hdr.dst_port = htons(listen.port);
   udp_mask.hdr.dst_port = 0xFFFF;
   const rte_flow_item pattern[] = {{.type = RTE_FLOW_ITEM_TYPE_ETH},
-                                   {.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
+                                   is_ipv6 ? rte_flow_item{.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6, .mask = &ipv6_mask}
+                                           : rte_flow_item{.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
                                    {.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp, .mask = &udp_mask},
                                    {.type = RTE_FLOW_ITEM_TYPE_END}};
   const rte_flow_action_queue queue{.index = 0};
@@ -289,6 +298,23 @@ void Device::steer(const Endpoint& listen) {
   if (rte_flow_validate(port_, &attributes, pattern, actions, &error) == 0) {
     flow_ = rte_flow_create(port_, &attributes, pattern, actions, &error);
   }
+}
+
+// Who looks for the link over IPv6 sends to a group. The kernel lets an interface of its own hear it, or the driver the device; else the device hears
+// all groups, or all frames.
+void Device::hear_solicitations(const IpAddress& group, const DpdkConfig& config, std::vector<std::string>& notes) {
+  const MacAddress mac = multicast_mac(group);
+  if (interface_) {
+    if (group_member_.join(interface_->index, mac)) return;
+  } else {
+    rte_ether_addr address{};
+    std::copy(mac.begin(), mac.end(), std::begin(address.addr_bytes));
+    if (rte_eth_dev_set_mc_addr_list(port_, &address, 1) == 0 || rte_eth_allmulticast_enable(port_) == 0) return;
+    if (!text_.is_pci() || rte_eth_promiscuous_enable(port_) == 0) return;  // a virtual device filters nothing
+  }
+  notes.push_back(
+      "link " + config.name + ": peers may not find it (device " + text_.name +
+      " cannot hear a multicast group, and IPv6 asks for neighbours there) enter its Ethernet address at them: ip -6 neigh");
 }
 
 void Device::close() {

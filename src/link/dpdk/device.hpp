@@ -46,7 +46,8 @@ struct DeviceCounts {
 class Device {
  public:
   // Starts DPDK if need be, adds the device to it and starts that. Throws SetupError.
-  Device(const DpdkConfig& config, std::vector<std::string>& notes);
+  // own: the link's address.
+  Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::string>& notes);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -84,6 +85,7 @@ class Device {
                   std::vector<std::string>& notes);
   int set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors, std::uint64_t offloads);
   void steer(const Endpoint& listen);
+  void hear_solicitations(const IpAddress& group, const DpdkConfig& config, std::vector<std::string>& notes);
   void close();
 
   DeviceText text_;
@@ -105,6 +107,7 @@ class Device {
   TxQueue data_queue_;
   TxQueue answer_queue_;
   mutable std::optional<PacketSocketDrops> socket_drops_;
+  EthernetGroup group_member_;
 };
 
 }  // namespace nanet::link::dpdk

@@ -15,6 +15,7 @@
 #include "neighbours.hpp"
 #include "receiver.hpp"
 #include "sender.hpp"
+#include "sizes.hpp"
 #include "station.hpp"
 
 namespace nanet::link {
@@ -24,7 +25,12 @@ namespace {
 constexpr std::uint32_t kPacketBytesLimit = 9014;
 constexpr std::uint32_t kSplitBytesLimit = 1024;
 constexpr std::uint32_t kLentLimit = 1u << 24;
-constexpr std::uint32_t kGpuSplitBytes = static_cast<std::uint32_t>(kFrameHeaderBytes) + PlacedPacket::head_bytes_max;
+
+std::uint32_t header_bytes(const DpdkConfig& config) {
+  return static_cast<std::uint32_t>(kEthernetHeaderBytes) + ip_udp_header_bytes(config);
+}
+
+std::uint32_t gpu_split_bytes(const DpdkConfig& config) { return header_bytes(config) + PlacedPacket::head_bytes_max; }
 
 void check_number(const DpdkConfig& config, const char* key, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
   if (value < least || value > most) {
@@ -41,9 +47,9 @@ void check_in_place(const DpdkConfig& config) {
     if (config.payloads == Payloads::copied) {
       throw SetupError("link " + config.name + " cannot copy payloads", "they lie in the memory of a GPU", "set payloads: in_place");
     }
-    if (config.split_bytes != kGpuSplitBytes) {
+    if (config.split_bytes != gpu_split_bytes(config)) {
       refuse("of a payload in the memory of a GPU the host has to keep 24 bytes",
-             "set split_bytes: " + std::to_string(kGpuSplitBytes));
+             "set split_bytes: " + std::to_string(gpu_split_bytes(config)));
     }
     if (config.gpu_memory.empty())
       refuse("no one made memory of a GPU for them", "choose a processor on a GPU, or payload_memory: host");
@@ -69,11 +75,10 @@ const DpdkConfig& checked(const DpdkConfig& config) {
   }
   if (config.listen && (config.listen->address.is_any() || config.listen->port == 0)) {
     throw SetupError(who + " cannot listen on " + to_string(*config.listen), "it needs an address of its own and a port, not 0",
-                     "write an address that no machine has, as in dpdk://10.0.0.2:6200");
+                     "write an address that no machine has, as in dpdk://10.0.0.2:6200 or dpdk://[2001:db8::2]:6200");
   }
-  if (config.listen) refuse_ipv6(config.name, *config.listen);
+  if (config.listen) refuse_multicast(config.name, *config.listen);
   for (const Endpoint& destination : config.destinations) {
-    refuse_ipv6(config.name, destination);
     if (destination.port == 0 || destination.address.is_any()) {
       throw SetupError(who + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",
                        "write both, as in udp://10.0.0.1:6200");
@@ -82,7 +87,7 @@ const DpdkConfig& checked(const DpdkConfig& config) {
   check_number(config, "packet_bytes_max", config.packet_bytes_max, 1, kPacketBytesLimit);
   check_number(config, "descriptors", config.descriptors, 64, 32'768);
   if (config.split_bytes != 0) {
-    check_number(config, "split_bytes", config.split_bytes, static_cast<std::uint32_t>(kFrameHeaderBytes), kSplitBytesLimit);
+    check_number(config, "split_bytes", config.split_bytes, header_bytes(config), kSplitBytesLimit);
   }
   check_in_place(config);
   check_number(config, "memory_mib", config.memory_mib, 16, 1u << 20);
@@ -94,7 +99,10 @@ const DpdkConfig& checked(const DpdkConfig& config) {
 class DpdkLink final : public Link {
  public:
   explicit DpdkLink(const DpdkConfig& config)
-      : config_(checked(config)), neighbours_(config_), device_(config_, notes_), station_(device_, neighbours_) {
+      : config_(checked(config)),
+        neighbours_(config_),
+        device_(config_, neighbours_.own_address(), notes_),
+        station_(device_, neighbours_) {
     find_neighbours();
     if (config_.listen) receiver_.emplace(device_, station_, *config_.listen, payload_memory());
     if (!config_.destinations.empty()) sender_.emplace(device_, neighbours_, receiver_ ? nullptr : &station_, config_);
@@ -114,6 +122,8 @@ class DpdkLink final : public Link {
     return {.memory = device_.payload_memory()->memory(),
             .kind = config_.payload_memory == DpdkMemory::gpu ? MemoryKind::device : MemoryKind::host};
   }
+
+  std::span<const IpAddress> peers() const override { return receiver_ ? receiver_->peers() : std::span<const IpAddress>{}; }
 
   void give_back(std::span<const PlacedPacket> packets) override { receiver_->give_back(packets); }
 
@@ -196,9 +206,9 @@ void DpdkLink::find_neighbours() {
     if (!wait_for(hop)) {
       throw SetupError(
           "link " + config_.name + " cannot send to " + neighbours_.destination_of(hop),
-          address_text(neighbours_.hop_address(hop)) + " did not answer ARP within " + std::to_string(config_.arp_wait_ms) + " ms",
-          "check that it is there and in the network of " + address_text(neighbours_.own_address()) +
-              ", or set a longer arp_wait_ms");
+          to_string(neighbours_.hop_address(hop)) + " did not answer " + (neighbours_.own_address().is_ipv6() ? "NDP" : "ARP") +
+              " within " + std::to_string(config_.arp_wait_ms) + " ms",
+          "check that it is there and in the network of " + to_string(neighbours_.own_address()) + ", or set a longer arp_wait_ms");
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes the link a station of its network: answers ARP and echo requests for its address, learns and asks where its neighbours are.
+// What makes the link a station of its network: answers ARP (IPv4) or neighbour solicitations (IPv6) and echo requests for its address, learns and asks where its neighbours are.
 //
 // Thread rules: one thread, the one that empties the device.
 #pragma once
@@ -11,6 +11,7 @@
 
 #include "arp.hpp"
 #include "device.hpp"
+#include "ndp.hpp"
 #include "neighbours.hpp"
 
 namespace nanet::link::dpdk {
@@ -43,6 +44,8 @@ class Station {
     std::array<std::byte, kFrameBytesMax> frame;
   };
 
+  bool handle_arp(const Arp& arp);
+  bool handle_ndp(const Ndp& ndp);
   void ask_again(std::uint64_t now_ns);
   std::span<std::byte> next_waiting(std::size_t bytes);
   void flush();

@@ -45,7 +45,11 @@ class OtherMemory {
 // The receiving half of the link on a ring device, and the NIC in front of it, which is this object.
 class SplitLink final : public Link {
  public:
-  SplitLink() : config_(on("net_ring0")), neighbours_(config_), device_(config_, notes_), station_(device_, neighbours_) {
+  SplitLink()
+      : config_(on("net_ring0")),
+        neighbours_(config_),
+        device_(config_, neighbours_.own_address(), notes_),
+        station_(device_, neighbours_) {
     EXPECT_EQ(rte_eth_dev_get_port_by_name("net_ring0", &port_), 0);
     heads_ = rte_pktmbuf_pool_create("test_heads", kBuffers, 0, 0, kBufferBytes, SOCKET_ID_ANY);
     memory_.emplace("test", there_.span(), kBuffers, kBufferBytes);
