@@ -1831,13 +1831,13 @@ class Udp(Model):
     )
     key_at: int = setting(0, "With steer_by key: where the key begins in the payload", unit="bytes", ge=0, le=65506)
     key_bytes: int = setting(1, "With steer_by key: its length", unit="bytes", ge=1, le=8)
-    timestamps: Literal["off", "software"] = setting(
+    timestamps: Literal["off", "software", "hardware"] = setting(
         "off",
-        "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from there to this program",
+        "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from there to this program; hardware: the NIC stamps it too, as it comes from the wire",
     )
     sent: Sent | None = setting(
         None,
-        "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not",
+        "With timestamps: where a packet says when it was sent, for the time from the sender to the first stamp; null: it does not",
     )
 
     @model_validator(mode="after")
