@@ -55,6 +55,8 @@ PARSERS = (
     "src/format/compile.cpp",
     "src/format/program.hpp",
     "src/format/decoder.cpp",
+    "src/format/flat.cpp",
+    "src/format/flat.hpp",
     "src/format/events.cpp",
     "src/format/event_reader.hpp",
     "src/format/explain.cpp",
