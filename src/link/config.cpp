@@ -58,6 +58,11 @@ std::optional<Problem> DpdkConfig::check() const {
     return Problem{"split_bytes", "payload_memory gpu with split_bytes " + split, "the host has to keep 24 bytes of each payload",
                    "set split_bytes: " + std::to_string(kGpuSplitBytes)};
   }
+  if (queues > 1 && stays) {
+    return Problem{"queues", "payloads that stay in place with " + std::to_string(queues) + " queues",
+                   "those of all queues would lie in one piece of memory, which belongs to one link",
+                   "set queues: 1, or payloads: copied"};
+  }
   if (stays && payload_memory == DpdkMemory::dpdk) {
     return Problem{"payload_memory", "payloads in_place in DPDK's memory",
                    "that is not one piece of memory that a consumer can be pointed to", "set payload_memory: host"};

@@ -36,6 +36,7 @@ constexpr auto choices(DpdkMemory) {
 }
 
 struct DpdkConfig {
+  static constexpr std::uint32_t kQueuesMax = 64;
   static constexpr config::Component component{"Dpdk", "What a DPDK link needs: a device and memory."};
 
   // Name of the link in messages and reports.
@@ -55,6 +56,11 @@ struct DpdkConfig {
 
   // Address of the router to destinations outside that network. Empty: there is none.
   std::string gateway;
+
+  // How many receive queues of the device share the endpoint, and which of them this link is (docs/design/queues.md). They are opened in order, 0 first,
+  // which sets the device up for all; what the device drops counts there.
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
 
   // More arguments for DPDK's environment abstraction layer; those of the first link of a process count.
   std::vector<std::string> eal_arguments;
@@ -105,6 +111,14 @@ struct DpdkConfig {
       {.help = "Address of the router to destinations outside the link's own network; null: none",
        .pattern = R"(^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$)",
        .nullable = true});
+    v("queues", queues,
+      {.help = "Receive queues of the device, over which it spreads the flows (RSS). Each is a link of its own, NAME.0, NAME.1 and "
+               "so on, with "
+               "its own memory region and counters; cpu_cores.lanes gives them cores of their own",
+       .unit = "queues",
+       .least = 1,
+       .most = kQueuesMax,
+       .too_big = "memory: each has descriptors and a memory region"});
     v("arp_wait_ms", arp_wait_ms,
       {.help = "How long to wait at start for a destination's MAC address (ARP, or NDP over IPv6)",
        .unit = "ms",

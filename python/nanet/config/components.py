@@ -1900,6 +1900,11 @@ class Dpdk(Model):
         None, "Address of the router to destinations outside the link's own network; null: none",
         pattern="^(\\d{1,3}(\\.\\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$",
     )
+    queues: int = setting(
+        1,
+        "Receive queues of the device, over which it spreads the flows (RSS). Each is a link of its own, NAME.0, NAME.1 and so on, with its own memory region and counters; cpu_cores.lanes gives them cores of their own",
+        unit="queues", ge=1, le=64, too_big="memory: each has descriptors and a memory region",
+    )
     arp_wait_ms: int = setting(
         3000, "How long to wait at start for a destination's MAC address (ARP, or NDP over IPv6)", unit="ms", ge=1, le=60000,
         too_small="a peer that starts later keeps this one from starting", too_big="a missing peer is noticed late",

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
@@ -69,7 +70,11 @@ Device::Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::
     throw SetupError("link " + config.name + " has no device", "device is empty",
                      "set device: a PCI address, or a virtual one such as net_af_packet0,iface=eth1");
   }
-  if (text_.is("net_af_packet")) complete_packet_ring(text_, config);
+  if (text_.is("net_af_packet")) {
+    complete_packet_ring(text_, config);
+    if (config.queues > 1) text_.add_argument("qpairs", std::to_string(config.queues));
+  }
+  if (text_.is("net_af_xdp") && config.queues > 1) text_.add_argument("queue_count", std::to_string(config.queues));
   Eal& eal = Eal::instance();
   eal.start({.huge_pages = config.huge_pages,
              .memory_mib = config.memory_mib,
@@ -81,7 +86,7 @@ Device::Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::
     check_interface(config, notes);
     probe(config);
     configure(config, notes);
-    if (config.listen) steer(*config.listen);
+    if (config.listen) steer(*config.listen, config.queues);
     if (ip_udp_header_bytes(config) == kIpv6UdpHeaderBytes) hear_solicitations(solicited_node(own), config, notes);
   } catch (...) {
     close();
@@ -171,14 +176,17 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   if (config.split_bytes != 0) {
     conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP);
   }
-  must(rte_eth_dev_configure(port_, 1, two_tx_queues ? 2 : 1, &conf), "configure");
+  spread(config, info, conf);
+  must(rte_eth_dev_configure(port_, static_cast<std::uint16_t>(config.queues), two_tx_queues ? 2 : 1, &conf), "configure");
   auto rx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_rxportconf.ring_size));
   auto tx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_txportconf.ring_size));
   must(rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_descriptors, &tx_descriptors), "configure");
   make_pools(config, rx_descriptors, tx_descriptors, notes);
   forget_messages();
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  must(set_up_receive_queue(config, info, rx_descriptors, conf.rxmode.offloads), "set up a receive queue of");
+  for (std::uint16_t queue = 0; queue < config.queues; ++queue) {
+    must(set_up_receive_queue(queue, config, info, rx_descriptors, conf.rxmode.offloads), "set up a receive queue of");
+  }
   must(rte_eth_tx_queue_setup(port_, 0, tx_descriptors, socket, nullptr), "set up a transmit queue of");
   if (two_tx_queues) {
     must(rte_eth_tx_queue_setup(port_, 1, tx_descriptors, socket, nullptr), "set up a transmit queue of");
@@ -199,6 +207,24 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   if (text_.is_pci() && !config.huge_pages) {
     notes.push_back(who + ": pools in ordinary memory (huge_pages is off) set huge_pages: true for a NIC");
   }
+}
+
+// Several queues: the device chooses by a hash of addresses and ports. A virtual one may have a way of its own (packet sockets: the kernel's).
+void Device::spread(const DpdkConfig& config, const rte_eth_dev_info& info, rte_eth_conf& conf) const {
+  if (config.queues == 1) return;
+  const std::string problem = "link " + config.name + " cannot have " + std::to_string(config.queues) + " queues";
+  if (info.max_rx_queues < config.queues) {
+    throw SetupError(problem, "device " + text_.text() + " has " + std::to_string(info.max_rx_queues),
+                     "set queues to that at most, or give the device more (its arguments)");
+  }
+  constexpr std::uint64_t kWanted = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+  const std::uint64_t hashed = info.flow_type_rss_offloads & kWanted;
+  if (hashed == 0 && text_.is_pci()) {
+    throw SetupError(problem, "driver " + driver_ + " does not spread UDP over queues (RSS)", "set queues: 1");
+  }
+  if (hashed == 0) return;
+  conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  conf.rx_adv_conf.rss_conf.rss_hf = hashed;
 }
 
 void Device::check_receiving(const DpdkConfig& config, const rte_eth_dev_info& info) const {
@@ -262,20 +288,20 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, 
   tx_pool_ = make("nanet_tx_", 2 * tx_descriptors + 2048);
 }
 
-int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors,
-                                 std::uint64_t offloads) {
+int Device::set_up_receive_queue(std::uint16_t queue, const DpdkConfig& config, const rte_eth_dev_info& info,
+                                 std::uint16_t descriptors, std::uint64_t offloads) {
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  if (config.split_bytes == 0) return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, nullptr, rx_pool_);
+  if (config.split_bytes == 0) return rte_eth_rx_queue_setup(port_, queue, descriptors, socket, nullptr, rx_pool_);
   std::array<rte_eth_rxseg, 2> segments = split_segments(config.split_bytes, rx_pool_, payload_pool_);
   rte_eth_rxconf conf = info.default_rxconf;
   conf.offloads = offloads;
   conf.rx_seg = segments.data();
   conf.rx_nseg = static_cast<std::uint16_t>(segments.size());
-  return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, &conf, nullptr);
+  return rte_eth_rx_queue_setup(port_, queue, descriptors, socket, &conf, nullptr);
 }
 
-// Asks the NIC to put packets for the endpoint into our queue. Most virtual devices have no rules: then all frames come and we look.
-void Device::steer(const Endpoint& listen) {
+// Asks the NIC to put packets for the endpoint into our queues. Most virtual devices have no rules: then all frames come and we look.
+void Device::steer(const Endpoint& listen, std::uint32_t queue_count) {
   const bool is_ipv6 = listen.address.is_ipv6();
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_ipv4 ip{}, ip_mask{};
@@ -293,7 +319,13 @@ void Device::steer(const Endpoint& listen) {
                                    {.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp, .mask = &udp_mask},
                                    {.type = RTE_FLOW_ITEM_TYPE_END}};
   const rte_flow_action_queue queue{.index = 0};
-  const rte_flow_action actions[] = {{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+  std::vector<std::uint16_t> queues(queue_count);
+  std::iota(queues.begin(), queues.end(), std::uint16_t{0});
+  const std::uint64_t hashed = is_ipv6 ? RTE_ETH_RSS_NONFRAG_IPV6_UDP : RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+  const rte_flow_action_rss spread{.types = hashed, .queue_num = queue_count, .queue = queues.data()};
+  const rte_flow_action to_queues = queue_count == 1 ? rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue}
+                                                     : rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_RSS, .conf = &spread};
+  const rte_flow_action actions[] = {to_queues, {.type = RTE_FLOW_ACTION_TYPE_END}};
   rte_flow_error error{};
   if (rte_flow_validate(port_, &attributes, pattern, actions, &error) == 0) {
     flow_ = rte_flow_create(port_, &attributes, pattern, actions, &error);

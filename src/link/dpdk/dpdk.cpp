@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "device.hpp"
@@ -90,21 +94,57 @@ const DpdkConfig& checked(const DpdkConfig& config) {
     check_number(config, "split_bytes", config.split_bytes, header_bytes(config), kSplitBytesLimit);
   }
   check_in_place(config);
+  check_number(config, "queues", config.queues, 1, DpdkConfig::kQueuesMax);
+  check_number(config, "queue", config.queue, 0, config.queues - 1);
+  if (config.queues > 1 && !config.listen) {
+    throw SetupError(who + " cannot have " + std::to_string(config.queues) + " queues", "it only sends", "leave queues out");
+  }
+  if (config.queues > 1 && config.payloads == Payloads::in_place) {
+    throw SetupError(who + " cannot have " + std::to_string(config.queues) + " queues",
+                     "payloads of all would stay in one piece of memory, which belongs to one link",
+                     "set payloads: copied, or queues: 1");
+  }
   check_number(config, "memory_mib", config.memory_mib, 16, 1u << 20);
   check_number(config, "arp_wait_ms", config.arp_wait_ms, 1, 3'600'000);
   check_number(config, "tx_wait_us", config.tx_wait_us, 0, 1'000'000);
   return config;
 }
 
+// What the links of a device's queues have in common.
+struct Host {
+  Host(const DpdkConfig& config, std::vector<std::string>& notes)
+      : neighbours(config), device(config, neighbours.own_address(), notes) {}
+
+  Neighbours neighbours;
+  Device device;
+};
+
+// Made for queue 0, and found again for the others.
+std::shared_ptr<Host> host_of(const DpdkConfig& config, std::vector<std::string>& notes) {
+  static std::mutex lock;
+  static std::map<std::string, std::weak_ptr<Host>> hosts;  // by device
+  const std::lock_guard held(lock);
+  std::weak_ptr<Host>& place = hosts[parse_device(config.device).name];
+  if (config.queue == 0) {
+    auto host = std::make_shared<Host>(config, notes);
+    place = host;
+    return host;
+  }
+  if (auto host = place.lock()) return host;
+  throw SetupError("link " + config.name + " cannot have queue " + std::to_string(config.queue) + " of device " + config.device,
+                   "queue 0, which sets it up, is not open", "open the queues in order, 0 first");
+}
+
 class DpdkLink final : public Link {
  public:
   explicit DpdkLink(const DpdkConfig& config)
       : config_(checked(config)),
-        neighbours_(config_),
-        device_(config_, neighbours_.own_address(), notes_),
-        station_(device_, neighbours_) {
-    find_neighbours();
-    if (config_.listen) receiver_.emplace(device_, station_, *config_.listen, payload_memory());
+        host_(host_of(config_, notes_)),
+        neighbours_(host_->neighbours),
+        device_(host_->device),
+        station_(device_, neighbours_, config_.queue) {
+    if (config_.queue == 0) find_neighbours();
+    if (config_.listen) receiver_.emplace(device_, station_, *config_.listen, config_.queue, payload_memory());
     if (!config_.destinations.empty()) sender_.emplace(device_, neighbours_, receiver_ ? nullptr : &station_, config_);
   }
 
@@ -149,6 +189,7 @@ class DpdkLink final : public Link {
     if (receiver_) receiver_->add_stats(stats);
     if (sender_) sender_->add_stats(stats);
     stats.tx_dropped += sent_to_nowhere_.value();
+    if (config_.queue != 0) return stats;  // what the device counts, it counts for all of them
     const DeviceCounts counts = device_.counts();
     stats.rx_kernel_dropped = counts.rx_dropped;
     stats.rx_errors = counts.rx_errors;
@@ -159,6 +200,7 @@ class DpdkLink final : public Link {
 
   std::string path() const override {
     return "DPDK " + device_.driver() + ", polled, " + (config_.huge_pages ? "huge pages" : "ordinary memory") +
+           (config_.queues > 1 ? ", queue " + std::to_string(config_.queue) + " of " + std::to_string(config_.queues) : "") +
            (device_.is_steered() ? ", steered by a flow rule" : "") +
            (config_.split_bytes != 0 ? ", split after " + std::to_string(config_.split_bytes) + " bytes" : "") +
            (config_.payload_memory == DpdkMemory::host  ? ", received into memory of the link's own"
@@ -169,6 +211,7 @@ class DpdkLink final : public Link {
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = notes_;
+    if (config_.queue != 0) return notes;
     if (device_.is_link_down())
       notes.push_back("link " + config_.name + ": nothing comes or goes (the device has no link) look at its other end");
     if (const std::uint64_t malformed = stats().rx_malformed; malformed != 0 && device_.is_packet_socket()) {
@@ -191,8 +234,9 @@ class DpdkLink final : public Link {
 
   const DpdkConfig config_;
   std::vector<std::string> notes_;
-  Neighbours neighbours_;
-  Device device_;
+  const std::shared_ptr<Host> host_;
+  Neighbours& neighbours_;
+  Device& device_;
   Station station_;
   std::optional<Receiver> receiver_;  // none: only sends
   std::optional<Sender> sender_;      // none: only receives
@@ -225,7 +269,7 @@ bool DpdkLink::wait_for(std::size_t hop) {
       station_.ask(hop);
       next_asking_ms = waited_ms + kAskPeriodMs;
     }
-    station_.drain();
+    station_.drain(config_.queues);
     ::usleep(200);
   }
   return true;

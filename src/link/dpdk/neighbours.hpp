@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next hop to each destination, and the Ethernet address of each hop.
 //
-// Thread rules: set-up in one thread. Then the thread that empties the device learns, and any thread reads.
+// Thread rules: set-up in one thread. Then the threads that empty the device learn, and any thread reads.
 #pragma once
 
 #include <atomic>

@@ -25,13 +25,14 @@ bool has_bad_checksum(const rte_mbuf& buffer) {
 
 }  // namespace
 
-Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads)
+Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, std::uint32_t queue, const flow::PayloadMemory& payloads)
     : device_(device),
       station_(station),
       address_(without_scope(listen.address)),
       is_ipv6_(address_.is_ipv6()),
       ipv4_(address_.ipv4()),
       port_(listen.port),
+      queue_(static_cast<std::uint16_t>(queue)),
       first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ip),
       payloads_(payloads),
       joined_(kFrameBytesMax) {
@@ -63,7 +64,7 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
 
 void Receiver::poll() {
   begin_ = 0;
-  end_ = device_.receive(burst_);
+  end_ = device_.receive(queue_, burst_);
   calls_.add(1);
   if (end_ != 0) batches_.add(1);
 }

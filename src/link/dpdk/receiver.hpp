@@ -25,7 +25,7 @@ class Receiver {
  public:
   // payloads: where payloads stay, if they do. Of kind device: each frame comes in two buffers, headers and 24 bytes of the payload in the first, and
   // what is in that memory is never looked at.
-  Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads);
+  Receiver(Device& device, Station& station, const Endpoint& listen, std::uint32_t queue, const flow::PayloadMemory& payloads);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -62,6 +62,7 @@ class Receiver {
   const bool is_ipv6_;
   const std::uint32_t ipv4_;
   const std::uint16_t port_;
+  const std::uint16_t queue_;
   const FirstHeader first_header_;
   const flow::PayloadMemory payloads_;
   std::uint32_t begin_ = 0;  // of what is left of the burst

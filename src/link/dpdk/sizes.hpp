@@ -37,7 +37,7 @@ inline std::uint32_t stride_bytes(std::uint32_t buffer_bytes) { return (buffer_b
 
 // In the driver's ring, in its hands, in a burst, in the caches of some threads, and lent: a pool must never be a reason for loss.
 inline std::uint32_t receive_buffers(const DpdkConfig& config, std::uint32_t descriptors) {
-  return 4 * descriptors + 1024 + (config.payloads == Payloads::in_place ? config.lent_max : 0);
+  return config.queues * 4 * descriptors + 1024 + (config.payloads == Payloads::in_place ? config.lent_max : 0);
 }
 
 }  // namespace nanet::link::dpdk

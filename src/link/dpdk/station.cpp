@@ -66,7 +66,7 @@ void Station::ask(std::size_t hop) {
 
 void Station::ask_again(std::uint64_t now_ns) {
   // The first time is right after set-up, which has asked already.
-  for (std::size_t hop = 0; next_asking_ns_ != 1 && hop < neighbours_.hop_count(); ++hop) {
+  for (std::size_t hop = 0; queue_ == 0 && next_asking_ns_ != 1 && hop < neighbours_.hop_count(); ++hop) {
     if (neighbours_.hop_address(hop) != neighbours_.own_address()) ask(hop);
   }
   next_asking_ns_ = now_ns + kAskingPeriodNs;
@@ -102,13 +102,15 @@ void Station::flush() {
   waiting_count_ -= sent;
 }
 
-void Station::drain() {
-  std::array<rte_mbuf*, 64> frames;
-  const std::uint32_t count = device_.receive(frames);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    handle({rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])});
+void Station::drain(std::uint32_t queue_count) {
+  for (std::uint16_t queue = 0; queue < queue_count; ++queue) {
+    std::array<rte_mbuf*, 64> frames;
+    const std::uint32_t count = device_.receive(queue, frames);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      handle({rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])});
+    }
+    rte_pktmbuf_free_bulk(frames.data(), count);
   }
-  rte_pktmbuf_free_bulk(frames.data(), count);
 }
 
 }  // namespace nanet::link::dpdk
