@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any frame in any buffers, as a device of DPDK may lay it down: what is found in the pieces is what a second reader finds in the whole. And what a
-// station of the network must understand besides: ARP, and echo requests.
+// station of the network must understand besides: ARP or neighbour discovery, and echo requests.
 //
 // Input: how the frame is cut (number of pieces, and their sizes), whether it begins with Ethernet, then the frame.
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "link/dpdk/arp.hpp"
 #include "link/dpdk/frame.hpp"
+#include "link/dpdk/ndp.hpp"
 #include "udp_reference.hpp"
 
 namespace {
@@ -37,7 +38,8 @@ std::vector<Buffer> buffers_of(Pieces& pieces, std::size_t frame_bytes) {
   return buffers;
 }
 
-void check_places(const Buffer& frame, const UdpPart& part, Pieces& pieces, std::span<const std::byte> payload) {
+template <typename Part>
+void check_places(const Buffer& frame, const Part& part, Pieces& pieces, std::span<const std::byte> payload) {
   PlacedPacket placed{};
   if (place_payload(frame, part, PayloadMemory{pieces[0], MemoryKind::host}, placed)) {
     const auto* const lies = reinterpret_cast<const std::byte*>(placed.address);
@@ -83,6 +85,83 @@ void check_udp(std::span<const std::byte> frame, Pieces& pieces, FirstHeader fir
   require(!is_for_port(frame, first, ~part.flow.to_address, part.flow.to_port), "nor another address");
 }
 
+// Over IPv6: what is found in the pieces is what the reader of recordings finds in the whole.
+void check_ipv6_udp(std::span<const std::byte> frame, Pieces& pieces, FirstHeader first) {
+  std::vector<Buffer> buffers = buffers_of(pieces, frame.size());
+  IpUdpView view;
+  const std::span<const std::byte> ip = first == FirstHeader::ethernet ? find_ip(frame) : frame;
+  const bool is_datagram = !ip.empty() && std::to_integer<unsigned>(ip[0]) >> 4 == 6 && read_ip_udp(ip, view) == FrameError::none;
+  IpUdpPart part;
+  if (find_udp(buffers[0], first, part) != FrameError::none) {
+    const auto before = static_cast<std::size_t>(is_datagram ? view.payload.data() - frame.data() : 0);
+    const bool has_headers = pieces.size() == 1 || pieces[0].size() >= kHeadersBytesMax;
+    require(!has_headers || !is_datagram || before > kHeadersBytesMax, "a datagram over IPv6 is found");
+    return;
+  }
+  require(is_datagram, "what is found over IPv6 is a datagram");
+  require(part.flow.from_address == view.flow.from_address && part.flow.to_address == view.flow.to_address &&
+              part.flow.from_port == view.flow.from_port && part.flow.to_port == view.flow.to_port,
+          "from and to the same");
+  require(frame.data() + part.offset == view.payload.data() && part.bytes == view.payload.size(), "and the same one");
+  std::vector<std::byte> copy(part.bytes);
+  copy_part(copy.data(), buffers[0], part.offset, part.bytes);
+  require(std::ranges::equal(copy, view.payload), "its payload over IPv6 is copied from all pieces");
+  check_places(buffers[0], part, pieces, view.payload);
+  require(is_for_port(frame, first, part.flow.to_address, part.flow.to_port), "over IPv6 it is for its port");
+  const auto other_port = static_cast<std::uint16_t>(part.flow.to_port + 1);
+  require(!is_for_port(frame, first, part.flow.to_address, other_port), "and for no other over IPv6");
+  IpAddress::Bytes other = part.flow.to_address.bytes();
+  other[15] ^= 1;
+  require(!is_for_port(frame, first, IpAddress::ipv6(other), part.flow.to_port), "nor another address over IPv6");
+}
+
+// Any frame may be asked about, also one without a datagram.
+void check_any_for_port(std::span<const std::byte> frame, FirstHeader first) {
+  const IpAddress address = IpAddress::ipv6({0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2});
+  (void)is_for_port(frame, first, address, 400);
+}
+
+void check_ndp(std::span<const std::byte> frame) {
+  Ndp ndp;
+  if (!read_ndp(frame, ndp)) return;
+  const std::size_t icmp_bytes = big_endian(frame, 18, 2);
+  require(big_endian(frame, 12, 2) == 0x86DD && big_endian(frame, 20, 2) == 0x3AFF && icmp_bytes >= 24 &&
+              frame.size() >= 54 + icmp_bytes,
+          "ICMPv6 that no router let through");
+  require(ones_complement({frame.subspan(22, 32), frame.subspan(54, icmp_bytes)}, icmp_bytes + 58) == 0, "with a right checksum");
+  require(big_endian(frame, 54, 2) == static_cast<std::uint64_t>(ndp.kind) << 8 && !ndp.target.is_multicast(), "of its kind");
+  const bool asks = ndp.kind == NdpKind::solicitation;
+  std::vector<std::byte> written(kNdpFrameBytes);
+  const MacAddress mac{2, 0, 0, 0, 0, 9};
+  if (asks) {
+    write_solicitation(written.data(), mac, ndp.from_address, ndp.target);
+    if (ndp.from_address.is_any()) return;  // who has no address does not say where it is
+  } else {
+    write_advertisement(written.data(), mac, ndp.target, ndp.from_address, mac);
+  }
+  Ndp again;
+  require(read_ndp(written, again), "neighbour discovery that is written is read");
+  require(again.kind == ndp.kind && again.target == ndp.target && again.mac == mac && again.frame_mac == mac,
+          "and says the same of it");
+}
+
+void check_ipv6_echo(std::span<const std::byte> frame) {
+  if (frame.size() < 54) return;
+  IpAddress::Bytes bytes;
+  std::memcpy(bytes.data(), frame.data() + 38, bytes.size());
+  const IpAddress address = IpAddress::ipv6(bytes);
+  if (!is_echo_request(frame, address)) return;
+  Input answer(frame);
+  answer_ipv6_echo(answer.bytes());
+  const std::span<const std::byte> told = answer.bytes();
+  const std::size_t icmp_bytes = big_endian(frame, 18, 2);
+  require(ones_complement({told.subspan(22, 32), told.subspan(54, icmp_bytes)}, icmp_bytes + 58) == 0,
+          "an answer has a right checksum");
+  require(!is_echo_request(told, address) && std::ranges::equal(told.subspan(58), frame.subspan(58)),
+          "and carries what it was asked");
+  require(std::ranges::equal(told.subspan(22, 16), frame.subspan(38, 16)), "back to who asked");
+}
+
 void check_arp(std::span<const std::byte> frame) {
   Arp arp;
   if (!read_arp(frame, arp)) return;
@@ -122,11 +201,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes bytes(data, size);
   Bytes sizes = bytes;
   bytes.take(5);
-  const auto first = bytes.take() % 4 == 0 ? FirstHeader::ipv4 : FirstHeader::ethernet;
+  const auto first = bytes.take() % 4 == 0 ? FirstHeader::ip : FirstHeader::ethernet;
   Input frame(bytes.rest());
   Pieces pieces(frame.bytes(), sizes, 5);
   check_udp(frame.bytes(), pieces, first);
+  check_ipv6_udp(frame.bytes(), pieces, first);
+  check_any_for_port(frame.bytes(), first);
   check_arp(frame.bytes());
+  check_ndp(frame.bytes());
   check_echo(frame.bytes());
+  check_ipv6_echo(frame.bytes());
   return 0;
 }

@@ -143,10 +143,68 @@ def echo(checksum: int) -> bytes:
     return frame(ip_packet(b"", protocol=1, ip_bytes=52)[:20] + struct.pack(">BBHHH", 8, 0, checksum, 1, 1) + bytes(range(24)))
 
 
+def icmpv6(
+    kind: int,
+    body: bytes,
+    *,
+    hops: int = 255,
+    source: bytes = bytes(15) + b"\1",
+    destination: bytes = bytes(15) + b"\2",
+    wrong: int = 0,
+) -> bytes:
+    """A frame of ICMPv6, with a right checksum unless `wrong` is added to it."""
+    message = bytes([kind, 0, 0, 0]) + body
+    words = struct.pack(">II", len(message), 58) + source + destination + message + bytes(len(message) % 2)
+    total = sum(struct.unpack(f">{len(words) // 2}H", words))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    checksum = (0xFFFF - total + wrong) & 0xFFFF
+    head = struct.pack(">IHBB", 0x60000000, len(message), 58, hops) + source + destination
+    return frame(head + message[:2] + struct.pack(">H", checksum) + message[4:], kind=0x86DD)
+
+
+def ndp_frames() -> Inputs:
+    """Neighbour discovery: what is valid, and each way in which it is not."""
+    own, group = bytes(15) + b"\2", b"\xff\2" + bytes(9) + b"\1\xff\0\0\2"
+    mac = b"\2\0\0\0\0\1"
+    ask, tell = bytes(4) + own, b"\x60\0\0\0" + own
+    yield "ask", icmpv6(135, ask + b"\1\1" + mac, destination=group)
+    yield "ask-no-mac", icmpv6(135, ask)
+    yield "ask-nobody", icmpv6(135, ask, source=bytes(16), destination=group)
+    yield "ask-nobody-mac", icmpv6(135, ask + b"\1\1" + mac, source=bytes(16), destination=group)
+    yield "ask-nobody-elsewhere", icmpv6(135, ask, source=bytes(16))
+    yield "ask-group", icmpv6(135, bytes(4) + group)
+    yield "ask-other-options", icmpv6(135, ask + b"\5\2" + bytes(14) + b"\1\1" + mac)
+    yield "ask-option-none", icmpv6(135, ask + b"\1\0" + mac)
+    yield "ask-option-long", icmpv6(135, ask + b"\1\2" + mac)
+    yield "ask-option-cut", icmpv6(135, ask + b"\1\1" + mac[:3])
+    yield "ask-routed", icmpv6(135, ask, hops=254)
+    yield "ask-wrong", icmpv6(135, ask, wrong=1)
+    yield "ask-cut", icmpv6(135, ask)[:-1]
+    yield "tell", icmpv6(136, tell + b"\2\1" + mac)
+    yield "tell-all", icmpv6(136, b"\x20" + tell[1:] + b"\2\1" + mac, destination=b"\xff\2" + bytes(13) + b"\1")
+    yield "tell-all-asked", icmpv6(136, tell, destination=b"\xff\2" + bytes(13) + b"\1")
+    yield "router", icmpv6(134, bytes(20))
+    yield "echo6", icmpv6(128, bytes(4) + b"hello", hops=64)
+    yield "echo6-reply", icmpv6(129, bytes(4) + b"hello", hops=64)
+
+
 def dpdk_frames() -> Inputs:
     """The same in pieces, and what a station understands besides."""
     for name, bytes_ in frames():
         yield name, b"\0\0\0\0\0\1" + bytes_
+    for name, packet in ipv6_packets():
+        yield name, b"\0\0\0\0\0\1" + frame(packet, kind=0x86DD)
+    for name, bytes_ in ndp_frames():
+        yield name, b"\0\0\0\0\0\1" + bytes_
+    yield (
+        "ipv6-fragment-later",
+        b"\0\0\0\0\0\1" + frame(ipv6_packet(b"", headers=(44,), ip_bytes=24).replace(b"\x11\1\0\0", b"\x11\0\1\0"), kind=0x86DD),
+    )
+    whole6 = frame(ipv6_packet(bytes(range(100))), kind=0x86DD)
+    for name, sizes in (("two", (1, 86)), ("three", (2, 60, 30)), ("early", (1, 20))):
+        yield f"pieces-ipv6-{name}", bytes(sizes).ljust(5, b"\0") + b"\1" + whole6
+    yield "raw-ipv6", b"\0\0\0\0\0\0" + ipv6_packet(b"hello")
     whole = frame(ip_packet(bytes(range(100))))
     options = frame(ip_packet(bytes(range(100)), options=bytes([1] * 40)), tags=b"\x81\0\0\5")
     for name, sizes in (

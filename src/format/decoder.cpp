@@ -125,6 +125,20 @@ Refusal read_roles(const Program& program, const Body& body, const Load* loads, 
   return program.facts.has_unit ? read_unit(program.facts, body, loads, header, to) : Refusal::none;
 }
 
+// What both ways have left of a packet whose header is accepted: its events and its checksum. whole: `packet` and the bytes before its header.
+[[gnu::always_inline]] inline Refusal read_rest(const Program& program, const Body& body, std::span<const std::byte> whole,
+                                                std::span<const std::byte> packet, Packet& to) {
+  if (body.events) {
+    const EventsProgram& events = *body.events;
+    const auto payload = whole.subspan(to.payload_offset, to.payload_bytes);
+    const Refusal refusal = events.is_bytes ? check_bytes(events, payload, to.event_count)
+                                            : check_events(events, payload, to.event_count);
+    if (refusal != Refusal::none) return refusal;
+    to.first_event = first_number(events, payload, to.event_count);
+  }
+  return !program.has_checksum || checksum_is_good(program, packet) ? Refusal::none : Refusal::checksum;
+}
+
 }  // namespace
 
 std::string_view name_of(Refusal refusal) { return kNames[static_cast<std::size_t>(refusal)]; }
@@ -209,26 +223,14 @@ Refusal Decoder::read_any(std::span<const std::byte> whole, Packet& to) {
   to.first_event = 0;
   if (body->events) {  // its fields have fixed places
     to.event_count = static_cast<std::uint32_t>(body->loads[body->events->count_field].from(readable.data));
-    const auto payload = whole.subspan(to.payload_offset, to.payload_bytes);
-    if (const Refusal refusal = check_events(*body->events, payload, to.event_count); refusal != Refusal::none) return refusal;
-    to.first_event = first_number(*body->events, payload, to.event_count);
   }
-  return !program.has_checksum || checksum_is_good(program, packet) ? Refusal::none : Refusal::checksum;
+  return read_rest(program, *body, whole, packet, to);
 }
 
 // A packet like the one before is read the short way, if there is one.
 Refusal Decoder::decode(std::span<const std::byte> packet, Packet& to) {
   if (last_ == nullptr || !read_flat(*last_->flat, packet, to)) return read_any(packet, to);
-  const Program& program = *program_;
-  if (last_->events) {
-    const EventsProgram& events = *last_->events;
-    const auto payload = packet.subspan(to.payload_offset, to.payload_bytes);
-    const Refusal refusal = events.is_bytes ? check_bytes(events, payload, to.event_count)
-                                            : check_events(events, payload, to.event_count);
-    if (refusal != Refusal::none) return refusal;
-    to.first_event = first_number(events, payload, to.event_count);
-  }
-  return !program.has_checksum || checksum_is_good(program, packet) ? Refusal::none : Refusal::checksum;
+  return read_rest(*program_, *last_, packet, packet, to);
 }
 
 }  // namespace nanet::format

@@ -50,12 +50,18 @@ std::optional<Problem> XdpConfig::check() const {
 }
 
 std::optional<Problem> DpdkConfig::check() const {
-  constexpr std::uint32_t kGpuSplitBytes = 66;  // Ethernet, IPv4, UDP, packet header, first event header
+  constexpr std::uint32_t kGpuSplitBytes = 66;      // Ethernet, IPv4, UDP, packet header, first event header
+  constexpr std::uint32_t kIpv6GpuSplitBytes = 86;  // which of the two it has to be, the endpoint says
   const bool stays = payloads == Payloads::in_place || payload_memory == DpdkMemory::gpu;
   const std::string split = split_bytes == 0 ? "None" : std::to_string(split_bytes);
-  if (payload_memory == DpdkMemory::gpu && split_bytes != kGpuSplitBytes) {
+  if (payload_memory == DpdkMemory::gpu && split_bytes != kGpuSplitBytes && split_bytes != kIpv6GpuSplitBytes) {
     return Problem{"split_bytes", "payload_memory gpu with split_bytes " + split, "the host has to keep 24 bytes of each payload",
                    "set split_bytes: " + std::to_string(kGpuSplitBytes)};
+  }
+  if (queues > 1 && stays) {
+    return Problem{"queues", "payloads that stay in place with " + std::to_string(queues) + " queues",
+                   "those of all queues would lie in one piece of memory, which belongs to one link",
+                   "set queues: 1, or payloads: copied"};
   }
   if (stays && payload_memory == DpdkMemory::dpdk) {
     return Problem{"payload_memory", "payloads in_place in DPDK's memory",

@@ -150,6 +150,19 @@ FrameError locate_ipv4_udp(std::span<const std::byte> head, std::size_t packet_b
   return FrameError::none;
 }
 
+MacAddress multicast_mac(const IpAddress& group) {
+  const IpAddress::Bytes& bytes = group.bytes();
+  if (group.is_ipv6()) return {0x33, 0x33, bytes[12], bytes[13], bytes[14], bytes[15]};          // RFC 2464
+  return {0x01, 0x00, 0x5E, static_cast<std::uint8_t>(bytes[13] & 0x7F), bytes[14], bytes[15]};  // RFC 1112
+}
+
+// RFC 8200, 8.1: a pseudo header of both addresses, the length and the protocol stands before what follows the header.
+std::uint16_t ipv6_checksum(std::span<const std::byte> packet) {
+  const std::size_t bytes = be16(packet, 4);
+  const std::uint64_t pseudo_header = add_words(std::to_integer<std::uint64_t>(packet[6]) + bytes, packet.data() + 8, 32);
+  return fold(add_words(pseudo_header, packet.data() + 40, bytes));
+}
+
 void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to, bool is_ipv6) {
   std::memcpy(out, to.data(), to.size());
   std::memcpy(out + 6, from.data(), from.size());

@@ -83,6 +83,13 @@ FrameError locate_ipv6_udp(std::span<const std::byte> head, std::size_t packet_b
 
 inline FrameError read_udp_frame(std::span<const std::byte> frame, UdpView& view) { return read_ipv4_udp(find_ipv4(frame), view); }
 
+// Where Ethernet frames to a multicast group go.
+MacAddress multicast_mac(const IpAddress& group);
+
+// UDP's or ICMPv6's checksum of an IPv6 packet without extension headers, to be written in network order where the packet has 0; of one that has
+// a right one it is 0. The packet is whole: the length in its header is there.
+std::uint16_t ipv6_checksum(std::span<const std::byte> packet);
+
 // Writes the 14 bytes of an Ethernet header, before IPv4 unless it says IPv6.
 void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to, bool is_ipv6 = false);
 

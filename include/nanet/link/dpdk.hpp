@@ -3,7 +3,7 @@
 //
 // Optional: built where libdpdk (22.11 or newer) is found. DPDK is set up once per process; all links of a process share it.
 //
-// The link is a station of its own on the network: it has an IPv4 address that no kernel has, answers ARP and echo requests for it, and
+// The link is a station of its own on the network: it has an address that no kernel has, answers ARP (IPv6: NDP) and echo requests for it, and
 // asks for the Ethernet addresses of its destinations, before open_dpdk() returns and every 30 s afterwards.
 //
 // Layout of what receive() writes, unless payloads stay in place (DpdkConfig::payloads): each payload is copied to the next multiple of 8 bytes from the start of the room, and bytes_used is
@@ -36,25 +36,31 @@ constexpr auto choices(DpdkMemory) {
 }
 
 struct DpdkConfig {
+  static constexpr std::uint32_t kQueuesMax = 64;
   static constexpr config::Component component{"Dpdk", "What a DPDK link needs: a device and memory."};
 
   // Name of the link in messages and reports.
   std::string name = "dpdk";
 
-  // dpdk://ADDRESS:PORT to receive on. The address is this link's own: it, not a kernel, answers ARP for it. None: this link only sends.
+  // dpdk://ADDRESS:PORT to receive on. The address, IPv4 or IPv6, is this link's own: it, not a kernel, answers for it. None: this link only sends.
   std::optional<Endpoint> listen;
 
-  // TxPacket::destination is an index into this list.
+  // TxPacket::destination is an index into this list. Of the family of the link's own address.
   std::vector<Endpoint> destinations;
 
   // What DPDK calls a device: "0000:3b:00.0", or a virtual one such as "net_af_packet0,iface=eth1".
   std::string device;
 
-  // IPv4 with prefix length of the link's own address, and of its network: "10.0.0.2/24". Empty: the address to listen on, /24.
+  // The link's own address with the prefix length of its network: "10.0.0.2/24", "2001:db8::2/64". Empty: the address to listen on, /24 or /64.
   std::string address;
 
-  // IPv4 of the router to destinations outside that network. Empty: there is none.
+  // Address of the router to destinations outside that network. Empty: there is none.
   std::string gateway;
+
+  // How many receive queues of the device share the endpoint, and which of them this link is (docs/design/queues.md). They are opened in order, 0 first,
+  // which sets the device up for all; what the device drops counts there.
+  std::uint32_t queues = 1;
+  std::uint32_t queue = 0;
 
   // More arguments for DPDK's environment abstraction layer; those of the first link of a process count.
   std::vector<std::string> eal_arguments;
@@ -70,21 +76,21 @@ struct DpdkConfig {
   std::uint32_t packet_bytes_max = 1472;
 
   // Header/data split by the NIC: this many bytes of a frame into one buffer, the rest into another; 0: frames whole. Refused where the device
-  // cannot. 66 are Ethernet, IPv4, UDP, the packet header and the first event header of MGP; fewer than 42 would cut through the headers.
+  // cannot. 66 are Ethernet, IPv4, UDP, the packet header and the first event header of MGP (86 over IPv6); fewer than 42 (62) would cut through the headers.
   std::uint32_t split_bytes = 0;
 
   // Of the payloads if the NIC splits, else of whole frames.
   DpdkMemory payload_memory = DpdkMemory::dpdk;
 
   // in_place: payloads stay where the device wrote them until give_back(), with payload_memory host (frames whole, split_bytes 0) or gpu (split_bytes
-  // 66: 24 bytes of each payload on the host, the rest there). lent_max: packets that the caller may hold at once; the pools get so many buffers more.
+  // 66, over IPv6 86: 24 bytes of each payload on the host, the rest there). lent_max: packets that the caller may hold at once; the pools get so many buffers more.
   Payloads payloads = Payloads::copied;
   std::uint32_t lent_max = 0;
 
   // With payload_memory gpu: dpdk_gpu_bytes() of a GPU's memory at a multiple of 64 KiB, whole such pages. The caller's; it outlives the link.
   std::span<std::byte> gpu_memory;
 
-  // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination. Too short: the start fails if a peer is late.
+  // Milliseconds for which open_dpdk() asks for the Ethernet address of each destination (ARP, or NDP). Too short: the start fails if a peer is late.
   std::uint32_t arp_wait_ms = 3000;
 
   // Microseconds that send() may wait for the device to take more, in each call. Too small: drops in a burst. Too big: send() stalls its thread.
@@ -98,15 +104,23 @@ struct DpdkConfig {
        .length_most = 255,
        .required = true});
     v("address", address,
-      {.help = "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
-       .pattern = R"(^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$)",
+      {.help = "The link's own address with prefix length, 10.0.0.2/24 or 2001:db8::2/64; null: the endpoint's, with /24 or /64",
+       .pattern = R"(^(\d{1,3}(\.\d{1,3}){3}/\d{1,2}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*/\d{1,3})$)",
        .nullable = true});
     v("gateway", gateway,
-      {.help = "IPv4 of the router to destinations outside the link's own network; null: none",
-       .pattern = R"(^\d{1,3}(\.\d{1,3}){3}$)",
+      {.help = "Address of the router to destinations outside the link's own network; null: none",
+       .pattern = R"(^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$)",
        .nullable = true});
+    v("queues", queues,
+      {.help = "Receive queues of the device, over which it spreads the flows (RSS). Each is a link of its own, NAME.0, NAME.1 and "
+               "so on, with "
+               "its own memory region and counters; cpu_cores.lanes gives them cores of their own",
+       .unit = "queues",
+       .least = 1,
+       .most = kQueuesMax,
+       .too_big = "memory: each has descriptors and a memory region"});
     v("arp_wait_ms", arp_wait_ms,
-      {.help = "How long to wait at start for a destination's MAC address (ARP)",
+      {.help = "How long to wait at start for a destination's MAC address (ARP, or NDP over IPv6)",
        .unit = "ms",
        .least = 1,
        .most = 60'000,
@@ -134,7 +148,7 @@ struct DpdkConfig {
     v("split_bytes", split_bytes,
       {.help = "The NIC writes this many bytes of each frame into one buffer and the rest into another; null: frames stay whole. "
                "Refused where"
-               " the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header",
+               " the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header (over IPv6: 86)",
        .unit = "bytes",
        .least = 42,
        .most = 1024,
@@ -142,7 +156,7 @@ struct DpdkConfig {
     v("payload_memory", payload_memory,
       {.help = "Where packets are received (if the NIC splits them: their payloads). dpdk: DPDK's memory; host: huge pages of the "
                "link's own;"
-               " gpu: memory of the processor's GPU, with split_bytes 66 and payloads that stay in place"});
+               " gpu: memory of the processor's GPU, with split_bytes 66 (over IPv6: 86) and payloads that stay in place"});
     v("payloads", payloads,
       {.help = "copied: each payload is copied into a buffer of the memory region; in_place: it stays where the device wrote it "
                "until the"

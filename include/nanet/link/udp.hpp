@@ -46,10 +46,11 @@ constexpr auto choices(SteerBy) {
                     config::Choice{"key", SteerBy::key}};
 }
 
-enum class Timestamps : std::uint8_t { off, software };
+enum class Timestamps : std::uint8_t { off, software, hardware };  // by the kernel; by the NIC and the kernel
 
 constexpr auto choices(Timestamps) {
-  return std::array{config::Choice{"off", Timestamps::off}, config::Choice{"software", Timestamps::software}};
+  return std::array{config::Choice{"off", Timestamps::off}, config::Choice{"software", Timestamps::software},
+                    config::Choice{"hardware", Timestamps::hardware}};
 }
 
 enum class ByteOrder : std::uint8_t { little, big };
@@ -140,7 +141,8 @@ struct UdpConfig {
   std::uint32_t key_at = 0;
   std::uint32_t key_bytes = 1;
 
-  // Histograms of the time from the kernel to receive(), and with `sent` from the sender to the kernel: nic_times(). Off costs nothing.
+  // Histograms of the time from the kernel to receive(), with hardware from the NIC to the kernel, and with `sent` from the sender to the first of
+  // those: nic_times(). Off costs nothing.
   Timestamps timestamps = Timestamps::off;
   std::optional<SentConfig> sent;
 
@@ -162,9 +164,9 @@ struct UdpConfig {
     v("timestamps", timestamps,
       {.help = "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took "
                "from "
-               "there to this program"});
+               "there to this program; hardware: the NIC stamps it too, as it comes from the wire"});
     v("sent",
-      sent, {.help = "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not"});
+      sent, {.help = "With timestamps: where a packet says when it was sent, for the time from the sender to the first stamp; null: it does not"});
   }
 
   // Nothing is steered among one queue, only steer_by key has a key, and only with stamps is there a use for `sent`.

@@ -97,6 +97,9 @@ def online_cores() -> frozenset[int]:
     return frozenset(cores)
 
 
+IPV6_SCHEMES = ("udp", "xdp", "dpdk")  # the links that know IPv6 too
+
+
 def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     """`udp://ADDRESS:PORT` with an IPv4 address, an IPv6 address in brackets, or a host name, which is looked up once, before the start.
 
@@ -124,12 +127,12 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
 
 
 def _ipv6_host(scheme: str, host: str, url: str) -> str:
-    if scheme != "udp":
+    if scheme not in IPV6_SCHEMES:
         raise problem(f"endpoint '{url}' has no usable address", f"{scheme} knows IPv4 only", "use udp://, or an IPv4 address")
     try:
         return f"[{ipaddress.IPv6Address(host[1:-1] if host.endswith(']') else host)}]"
     except ValueError:
-        suggestion = "write it as udp://[2001:db8::1]:6200"
+        suggestion = f"write it as {scheme}://[2001:db8::1]:6200"
         raise problem(f"endpoint '{url}' has no usable address", "it is not an IPv6 address in brackets", suggestion) from None
 
 

@@ -1831,13 +1831,13 @@ class Udp(Model):
     )
     key_at: int = setting(0, "With steer_by key: where the key begins in the payload", unit="bytes", ge=0, le=65506)
     key_bytes: int = setting(1, "With steer_by key: its length", unit="bytes", ge=1, le=8)
-    timestamps: Literal["off", "software"] = setting(
+    timestamps: Literal["off", "software", "hardware"] = setting(
         "off",
-        "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from there to this program",
+        "software: the kernel stamps each packet as it comes from the driver, and the result says how long packets took from there to this program; hardware: the NIC stamps it too, as it comes from the wire",
     )
     sent: Sent | None = setting(
         None,
-        "With timestamps: where a packet says when it was sent, for the time from the sender to the kernel; null: it does not",
+        "With timestamps: where a packet says when it was sent, for the time from the sender to the first stamp; null: it does not",
     )
 
     @model_validator(mode="after")
@@ -1892,15 +1892,21 @@ class Dpdk(Model):
         max_length=255,
     )
     address: str | None = setting(
-        None, "The link's own IPv4 address with prefix length, 10.0.0.2/24; null: the endpoint's, with /24",
-        pattern="^\\d{1,3}(\\.\\d{1,3}){3}/\\d{1,2}$",
+        None,
+        "The link's own address with prefix length, 10.0.0.2/24 or 2001:db8::2/64; null: the endpoint's, with /24 or /64",
+        pattern="^(\\d{1,3}(\\.\\d{1,3}){3}/\\d{1,2}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*/\\d{1,3})$",
     )
     gateway: str | None = setting(
-        None, "IPv4 of the router to destinations outside the link's own network; null: none",
-        pattern="^\\d{1,3}(\\.\\d{1,3}){3}$",
+        None, "Address of the router to destinations outside the link's own network; null: none",
+        pattern="^(\\d{1,3}(\\.\\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$",
+    )
+    queues: int = setting(
+        1,
+        "Receive queues of the device, over which it spreads the flows (RSS). Each is a link of its own, NAME.0, NAME.1 and so on, with its own memory region and counters; cpu_cores.lanes gives them cores of their own",
+        unit="queues", ge=1, le=64, too_big="memory: each has descriptors and a memory region",
     )
     arp_wait_ms: int = setting(
-        3000, "How long to wait at start for a destination's MAC address (ARP)", unit="ms", ge=1, le=60000,
+        3000, "How long to wait at start for a destination's MAC address (ARP, or NDP over IPv6)", unit="ms", ge=1, le=60000,
         too_small="a peer that starts later keeps this one from starting", too_big="a missing peer is noticed late",
     )
     tx_wait_us: int = setting(
@@ -1920,12 +1926,12 @@ class Dpdk(Model):
     )
     split_bytes: int | None = setting(
         None,
-        "The NIC writes this many bytes of each frame into one buffer and the rest into another; null: frames stay whole. Refused where the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header",
+        "The NIC writes this many bytes of each frame into one buffer and the rest into another; null: frames stay whole. Refused where the device cannot do so. 66: Ethernet, IPv4, UDP, packet header and first event header (over IPv6: 86)",
         unit="bytes", ge=42, le=1024,
     )
     payload_memory: Literal["dpdk", "host", "gpu"] = setting(
         "dpdk",
-        "Where packets are received (if the NIC splits them: their payloads). dpdk: DPDK's memory; host: huge pages of the link's own; gpu: memory of the processor's GPU, with split_bytes 66 and payloads that stay in place",
+        "Where packets are received (if the NIC splits them: their payloads). dpdk: DPDK's memory; host: huge pages of the link's own; gpu: memory of the processor's GPU, with split_bytes 66 (over IPv6: 86) and payloads that stay in place",
     )
     payloads: Literal["copied", "in_place"] = setting(
         "copied",

@@ -62,6 +62,8 @@ class LinkConfig(Link, LinkSections):
         queues = self.udp.queues if self.udp is not None else 1
         if self.xdp is not None and self.xdp.split_queues:
             queues = len(self.xdp.queues)
+        if self.dpdk is not None:
+            queues = self.dpdk.queues
         return (self.name,) if queues == 1 else tuple(f"{self.name}.{queue}" for queue in range(queues))
 
     @model_validator(mode="after")

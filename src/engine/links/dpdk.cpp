@@ -10,6 +10,7 @@ link::DpdkConfig dpdk_config(const LinkConfig& config) {
   auto dpdk = section_of<link::DpdkConfig>(config);
   dpdk.packet_bytes_max = config.packet_bytes_max;
   dpdk.lent_max = lent_max(config);
+  dpdk.queue = config.queue;
   if (dpdk.payload_memory == link::DpdkMemory::gpu) dpdk.payloads = link::Payloads::in_place;  // no one here could copy them
   return dpdk;
 }
@@ -20,6 +21,8 @@ std::unique_ptr<link::Link> open_dpdk(const LinkConfig& config, LinkParts parts)
   dpdk.gpu_memory = gpu_memory;
   return link::open_dpdk(dpdk);
 }
+
+std::uint32_t queues_of(const LinkConfig& config) { return section_of<link::DpdkConfig>(config).queues; }
 
 std::size_t gpu_bytes(const LinkConfig& config) {
   const link::DpdkConfig dpdk = dpdk_config(config);
@@ -49,7 +52,8 @@ LinkKind dpdk_kind() {
           .section = section_for<link::DpdkConfig>("What only a dpdk:// link needs; required there"),
           .back_end = link::dpdk_back_end(),
           .broken_rule = rules,
-          .in_place = stays_in_place};
+          .in_place = stays_in_place,
+          .queue_count = queues_of};
 }
 
 }  // namespace nanet::engine

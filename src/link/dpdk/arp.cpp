@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "frame.hpp"
+
 namespace nanet::link::dpdk {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr std::size_t kArpBytes = 42;
 constexpr std::size_t kIcmpOffset = kEthernetHeaderBytes + 20;  // after an IPv4 header without options
 constexpr std::byte kIcmp{1};
 
-std::uint32_t get(std::span<const std::byte> frame, std::size_t offset, std::size_t bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | std::to_integer<std::uint32_t>(frame[offset + i]);
-  return value;
-}
-
 void put(std::byte* out, std::uint32_t value, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
 }
@@ -30,12 +26,12 @@ void put(std::byte* out, std::uint32_t value, std::size_t bytes) {
 
 bool read_arp(std::span<const std::byte> frame, Arp& arp) {
   if (frame.size() < kArpBytes || std::memcmp(frame.data() + kTypeOffset, kArpHead.data(), kArpHead.size()) != 0) return false;
-  const std::uint32_t kind = get(frame, kKindOffset, 2);
+  const std::uint32_t kind = number_at(frame, kKindOffset, 2);
   if (kind != static_cast<std::uint32_t>(ArpKind::request) && kind != static_cast<std::uint32_t>(ArpKind::reply)) return false;
   arp.kind = static_cast<ArpKind>(kind);
   std::memcpy(arp.from_mac.data(), frame.data() + 22, arp.from_mac.size());
-  arp.from_address = get(frame, 28, 4);
-  arp.to_address = get(frame, 38, 4);
+  arp.from_address = number_at(frame, 28, 4);
+  arp.to_address = number_at(frame, 38, 4);
   return true;
 }
 
@@ -57,8 +53,9 @@ void write_arp(std::byte* out, const Arp& arp, const MacAddress& to_mac) {
 
 bool is_echo_request(std::span<const std::byte> frame, std::uint32_t address) {
   constexpr std::uint32_t kIpv4WithoutOptions = 0x0800'45;
-  return frame.size() >= kIcmpOffset + 8 && get(frame, kTypeOffset, 3) == kIpv4WithoutOptions && frame[23] == kIcmp &&
-         (get(frame, 20, 2) & 0x3FFFu) == 0 && get(frame, 30, 4) == address && get(frame, kIcmpOffset, 2) == 0x0800;
+  return frame.size() >= kIcmpOffset + 8 && number_at(frame, kTypeOffset, 3) == kIpv4WithoutOptions && frame[23] == kIcmp &&
+         (number_at(frame, 20, 2) & 0x3FFFu) == 0 && number_at(frame, 30, 4) == address &&
+         number_at(frame, kIcmpOffset, 2) == 0x0800;
 }
 
 void answer_echo(std::span<std::byte> frame) {
@@ -66,7 +63,7 @@ void answer_echo(std::span<std::byte> frame) {
   std::swap_ranges(frame.begin() + 26, frame.begin() + 30, frame.begin() + 30);  // the IPv4 checksum is a sum: it stays right
   frame[kIcmpOffset] = std::byte{0};
   // RFC 1624: the first word went from 0x0800 to 0, so the ones' complement of the sum grows by as much.
-  const std::uint32_t sum = get(frame, kIcmpOffset + 2, 2) + 0x0800;
+  const std::uint32_t sum = number_at(frame, kIcmpOffset + 2, 2) + 0x0800;
   put(frame.data() + kIcmpOffset + 2, (sum & 0xFFFF) + (sum >> 16), 2);
 }
 

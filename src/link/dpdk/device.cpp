@@ -13,10 +13,13 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <numeric>
 
 #include "eal.hpp"
 #include "nanet/setup_error.hpp"
+#include "ndp.hpp"
 #include "pool.hpp"
 #include "sizes.hpp"
 #include "split.hpp"
@@ -61,12 +64,17 @@ std::string probe_advice(const DeviceText& device) {
 
 }  // namespace
 
-Device::Device(const DpdkConfig& config, std::vector<std::string>& notes) : text_(parse_device(config.device)) {
+Device::Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::string>& notes)
+    : text_(parse_device(config.device)) {
   if (text_.name.empty()) {
     throw SetupError("link " + config.name + " has no device", "device is empty",
                      "set device: a PCI address, or a virtual one such as net_af_packet0,iface=eth1");
   }
-  if (text_.is("net_af_packet")) complete_packet_ring(text_, config);
+  if (text_.is("net_af_packet")) {
+    complete_packet_ring(text_, config);
+    if (config.queues > 1) text_.add_argument("qpairs", std::to_string(config.queues));
+  }
+  if (text_.is("net_af_xdp") && config.queues > 1) text_.add_argument("queue_count", std::to_string(config.queues));
   Eal& eal = Eal::instance();
   eal.start({.huge_pages = config.huge_pages,
              .memory_mib = config.memory_mib,
@@ -78,7 +86,8 @@ Device::Device(const DpdkConfig& config, std::vector<std::string>& notes) : text
     check_interface(config, notes);
     probe(config);
     configure(config, notes);
-    if (config.listen) steer(*config.listen);
+    if (config.listen) steer(*config.listen, config.queues);
+    if (ip_udp_header_bytes(config) == kIpv6UdpHeaderBytes) hear_solicitations(solicited_node(own), config, notes);
   } catch (...) {
     close();
     throw;
@@ -167,14 +176,17 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   if (config.split_bytes != 0) {
     conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP);
   }
-  must(rte_eth_dev_configure(port_, 1, two_tx_queues ? 2 : 1, &conf), "configure");
+  spread(config, info, conf);
+  must(rte_eth_dev_configure(port_, static_cast<std::uint16_t>(config.queues), two_tx_queues ? 2 : 1, &conf), "configure");
   auto rx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_rxportconf.ring_size));
   auto tx_descriptors = static_cast<std::uint16_t>(std::max<std::uint32_t>(config.descriptors, info.default_txportconf.ring_size));
   must(rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_descriptors, &tx_descriptors), "configure");
   make_pools(config, rx_descriptors, tx_descriptors, notes);
   forget_messages();
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  must(set_up_receive_queue(config, info, rx_descriptors, conf.rxmode.offloads), "set up a receive queue of");
+  for (std::uint16_t queue = 0; queue < config.queues; ++queue) {
+    must(set_up_receive_queue(queue, config, info, rx_descriptors, conf.rxmode.offloads), "set up a receive queue of");
+  }
   must(rte_eth_tx_queue_setup(port_, 0, tx_descriptors, socket, nullptr), "set up a transmit queue of");
   if (two_tx_queues) {
     must(rte_eth_tx_queue_setup(port_, 1, tx_descriptors, socket, nullptr), "set up a transmit queue of");
@@ -186,7 +198,7 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), mac_.begin());
   std::uint32_t mtu = frame_bytes(config) - static_cast<std::uint32_t>(kEthernetHeaderBytes) - kVlanTagsBytes;
   if (interface_) mtu = std::min(mtu, interface_->mtu_bytes);
-  payload_bytes_max_ = mtu - static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+  payload_bytes_max_ = mtu - ip_udp_header_bytes(config);
   if (text_.is("net_af_xdp") && config.descriptors > kAfXdpFrames) {
     notes.push_back(who + ": no more than " + std::to_string(kAfXdpFrames) + " packets wait while no one reads, not " +
                     std::to_string(config.descriptors) +
@@ -195,6 +207,24 @@ void Device::configure(const DpdkConfig& config, std::vector<std::string>& notes
   if (text_.is_pci() && !config.huge_pages) {
     notes.push_back(who + ": pools in ordinary memory (huge_pages is off) set huge_pages: true for a NIC");
   }
+}
+
+// Several queues: the device chooses by a hash of addresses and ports. A virtual one may have a way of its own (packet sockets: the kernel's).
+void Device::spread(const DpdkConfig& config, const rte_eth_dev_info& info, rte_eth_conf& conf) const {
+  if (config.queues == 1) return;
+  const std::string problem = "link " + config.name + " cannot have " + std::to_string(config.queues) + " queues";
+  if (info.max_rx_queues < config.queues) {
+    throw SetupError(problem, "device " + text_.text() + " has " + std::to_string(info.max_rx_queues),
+                     "set queues to that at most, or give the device more (its arguments)");
+  }
+  constexpr std::uint64_t kWanted = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+  const std::uint64_t hashed = info.flow_type_rss_offloads & kWanted;
+  if (hashed == 0 && text_.is_pci()) {
+    throw SetupError(problem, "driver " + driver_ + " does not spread UDP over queues (RSS)", "set queues: 1");
+  }
+  if (hashed == 0) return;
+  conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  conf.rx_adv_conf.rss_conf.rss_hf = hashed;
 }
 
 void Device::check_receiving(const DpdkConfig& config, const rte_eth_dev_info& info) const {
@@ -258,37 +288,65 @@ void Device::make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, 
   tx_pool_ = make("nanet_tx_", 2 * tx_descriptors + 2048);
 }
 
-int Device::set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors,
-                                 std::uint64_t offloads) {
+int Device::set_up_receive_queue(std::uint16_t queue, const DpdkConfig& config, const rte_eth_dev_info& info,
+                                 std::uint16_t descriptors, std::uint64_t offloads) {
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  if (config.split_bytes == 0) return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, nullptr, rx_pool_);
+  if (config.split_bytes == 0) return rte_eth_rx_queue_setup(port_, queue, descriptors, socket, nullptr, rx_pool_);
   std::array<rte_eth_rxseg, 2> segments = split_segments(config.split_bytes, rx_pool_, payload_pool_);
   rte_eth_rxconf conf = info.default_rxconf;
   conf.offloads = offloads;
   conf.rx_seg = segments.data();
   conf.rx_nseg = static_cast<std::uint16_t>(segments.size());
-  return rte_eth_rx_queue_setup(port_, 0, descriptors, socket, &conf, nullptr);
+  return rte_eth_rx_queue_setup(port_, queue, descriptors, socket, &conf, nullptr);
 }
 
-// Asks the NIC to put packets for the endpoint into our queue. Most virtual devices have no rules: then all frames come and we look.
-void Device::steer(const Endpoint& listen) {
+// Asks the NIC to put packets for the endpoint into our queues. Most virtual devices have no rules: then all frames come and we look.
+void Device::steer(const Endpoint& listen, std::uint32_t queue_count) {
+  const bool is_ipv6 = listen.address.is_ipv6();
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_ipv4 ip{}, ip_mask{};
   ip.hdr.dst_addr = htonl(listen.address.ipv4());
   ip_mask.hdr.dst_addr = ~rte_be32_t{0};
+  rte_flow_item_ipv6 ipv6{}, ipv6_mask{};
+  std::memcpy(&ipv6.hdr.dst_addr, listen.address.bytes().data(), 16);
+  std::memset(&ipv6_mask.hdr.dst_addr, 0xFF, 16);
   rte_flow_item_udp udp{}, udp_mask{};
   udp.hdr.dst_port = htons(listen.port);
   udp_mask.hdr.dst_port = 0xFFFF;
   const rte_flow_item pattern[] = {{.type = RTE_FLOW_ITEM_TYPE_ETH},
-                                   {.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
+                                   is_ipv6 ? rte_flow_item{.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6, .mask = &ipv6_mask}
+                                           : rte_flow_item{.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
                                    {.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp, .mask = &udp_mask},
                                    {.type = RTE_FLOW_ITEM_TYPE_END}};
   const rte_flow_action_queue queue{.index = 0};
-  const rte_flow_action actions[] = {{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+  std::vector<std::uint16_t> queues(queue_count);
+  std::iota(queues.begin(), queues.end(), std::uint16_t{0});
+  const std::uint64_t hashed = is_ipv6 ? RTE_ETH_RSS_NONFRAG_IPV6_UDP : RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+  const rte_flow_action_rss spread{.types = hashed, .queue_num = queue_count, .queue = queues.data()};
+  const rte_flow_action to_queues = queue_count == 1 ? rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue}
+                                                     : rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_RSS, .conf = &spread};
+  const rte_flow_action actions[] = {to_queues, {.type = RTE_FLOW_ACTION_TYPE_END}};
   rte_flow_error error{};
   if (rte_flow_validate(port_, &attributes, pattern, actions, &error) == 0) {
     flow_ = rte_flow_create(port_, &attributes, pattern, actions, &error);
   }
+}
+
+// Who looks for the link over IPv6 sends to a group. The kernel lets an interface of its own hear it, or the driver the device; else the device hears
+// all groups, or all frames.
+void Device::hear_solicitations(const IpAddress& group, const DpdkConfig& config, std::vector<std::string>& notes) {
+  const MacAddress mac = multicast_mac(group);
+  if (interface_) {
+    if (group_member_.join(interface_->index, mac)) return;
+  } else {
+    rte_ether_addr address{};
+    std::copy(mac.begin(), mac.end(), std::begin(address.addr_bytes));
+    if (rte_eth_dev_set_mc_addr_list(port_, &address, 1) == 0 || rte_eth_allmulticast_enable(port_) == 0) return;
+    if (!text_.is_pci() || rte_eth_promiscuous_enable(port_) == 0) return;  // a virtual device filters nothing
+  }
+  notes.push_back(
+      "link " + config.name + ": peers may not find it (device " + text_.name +
+      " cannot hear a multicast group, and IPv6 asks for neighbours there) enter its Ethernet address at them: ip -6 neigh");
 }
 
 void Device::close() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device of DPDK, set up with one receive queue, one or two transmit queues, and a pool of buffers for each direction.
+// One device of DPDK, set up with one receive queue or several, one or two transmit queues, and a pool of buffers for each direction.
 //
-// Thread rules: set-up and removal in one thread. receive(): one thread. transmit(): one thread a queue. Everything const: any thread.
+// Thread rules: set-up and removal in one thread. receive(): one thread a queue. transmit(): one thread a queue. Everything const: any thread.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -46,13 +46,14 @@ struct DeviceCounts {
 class Device {
  public:
   // Starts DPDK if need be, adds the device to it and starts that. Throws SetupError.
-  Device(const DpdkConfig& config, std::vector<std::string>& notes);
+  // own: the link's address.
+  Device(const DpdkConfig& config, const IpAddress& own, std::vector<std::string>& notes);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  std::uint32_t receive(std::span<rte_mbuf*> frames) {
-    return rte_eth_rx_burst(port_, 0, frames.data(), static_cast<std::uint16_t>(frames.size()));
+  std::uint32_t receive(std::uint16_t queue, std::span<rte_mbuf*> frames) {
+    return rte_eth_rx_burst(port_, queue, frames.data(), static_cast<std::uint16_t>(frames.size()));
   }
   // Returns how many were taken; the rest still belongs to the caller.
   std::uint32_t transmit(const TxQueue& queue, std::span<rte_mbuf*> frames) {
@@ -79,11 +80,14 @@ class Device {
   void check_interface(const DpdkConfig& config, std::vector<std::string>& notes);
   void probe(const DpdkConfig& config);
   void configure(const DpdkConfig& config, std::vector<std::string>& notes);
+  void spread(const DpdkConfig& config, const rte_eth_dev_info& info, rte_eth_conf& conf) const;
   void check_receiving(const DpdkConfig& config, const rte_eth_dev_info& info) const;
   void make_pools(const DpdkConfig& config, std::uint32_t rx_descriptors, std::uint32_t tx_descriptors,
                   std::vector<std::string>& notes);
-  int set_up_receive_queue(const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors, std::uint64_t offloads);
-  void steer(const Endpoint& listen);
+  int set_up_receive_queue(std::uint16_t queue, const DpdkConfig& config, const rte_eth_dev_info& info, std::uint16_t descriptors,
+                           std::uint64_t offloads);
+  void steer(const Endpoint& listen, std::uint32_t queue_count);
+  void hear_solicitations(const IpAddress& group, const DpdkConfig& config, std::vector<std::string>& notes);
   void close();
 
   DeviceText text_;
@@ -105,6 +109,7 @@ class Device {
   TxQueue data_queue_;
   TxQueue answer_queue_;
   mutable std::optional<PacketSocketDrops> socket_drops_;
+  EthernetGroup group_member_;
 };
 
 }  // namespace nanet::link::dpdk

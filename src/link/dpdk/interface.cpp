@@ -105,6 +105,17 @@ bool holds_raw_ip(const std::string& pcap_path) {
   return link_type == 101 || link_type == 228;
 }
 
+EthernetGroup::~EthernetGroup() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool EthernetGroup::join(int interface_index, const MacAddress& group) {
+  fd_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  packet_mreq member{.mr_ifindex = interface_index, .mr_type = PACKET_MR_MULTICAST, .mr_alen = 6, .mr_address = {}};
+  std::copy(group.begin(), group.end(), std::begin(member.mr_address));
+  return fd_ >= 0 && ::setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &member, sizeof member) == 0;
+}
+
 PacketSocketDrops::PacketSocketDrops() : known_(packet_sockets()) {}
 
 void PacketSocketDrops::take_new(int interface_index) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "link/udp_frame.hpp"
+
 namespace nanet::link::dpdk {
 
 // "net_af_packet0,iface=eth1"
@@ -41,6 +43,20 @@ bool has_capability(int capability);
 
 // True: the file is a pcap recording of IPv4 packets without Ethernet headers.
 bool holds_raw_ip(const std::string& pcap_path);
+
+// Lets a kernel's interface hear an Ethernet multicast group, for as long as this lives, through a packet socket that itself receives nothing.
+class EthernetGroup {
+ public:
+  EthernetGroup() = default;
+  ~EthernetGroup();
+  EthernetGroup(const EthernetGroup&) = delete;
+  EthernetGroup& operator=(const EthernetGroup&) = delete;
+
+  bool join(int interface_index, const MacAddress& group);
+
+ private:
+  int fd_ = -1;
+};
 
 // The driver for packet sockets does not say what the kernel dropped because its ring was full, the kernel does: it is asked through the
 // driver's own sockets. Each reading clears the kernel's count, so that a driver which asks too takes nothing away that is not in its own count.

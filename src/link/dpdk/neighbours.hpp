@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The next hop to each destination, and the Ethernet address of each hop.
 //
-// Thread rules: set-up in one thread. Then the thread that empties the device learns, and any thread reads.
+// Thread rules: set-up in one thread. Then the threads that empty the device learn, and any thread reads.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,18 @@ class Neighbours {
   // Reads address, gateway and destinations. Throws SetupError: no own address, or a destination that no route reaches.
   explicit Neighbours(const DpdkConfig& config);
 
-  // The link's own address, host order.
-  std::uint32_t own_address() const { return own_address_; }
+  // The link's own address. All addresses here are of its family and without a scope.
+  const IpAddress& own_address() const { return own_address_; }
 
   // The hops to ask for; a destination that is the link itself needs no asking.
   std::size_t hop_count() const { return hops_.size(); }
-  std::uint32_t hop_address(std::size_t hop) const { return hops_[hop].address; }
+  const IpAddress& hop_address(std::size_t hop) const { return hops_[hop].address; }
   bool is_known(std::size_t hop) const { return (hops_[hop].mac.load(std::memory_order_relaxed) & kKnown) != 0; }
   // The first destination beyond a hop, for messages: "udp://10.0.0.7:6200".
   std::string destination_of(std::size_t hop) const;
 
   // Takes note of what a station said, if it is one to send to.
-  void learn(std::uint32_t address, const MacAddress& mac);
+  void learn(const IpAddress& address, const MacAddress& mac);
 
   // Where frames to a destination go; zeros while it is not known.
   MacAddress mac_of(std::size_t destination) const;
@@ -41,19 +41,19 @@ class Neighbours {
   static constexpr std::uint64_t kKnown = std::uint64_t{1} << 63;  // a ring's Ethernet address is 0
 
   struct Hop {
-    std::uint32_t address;
+    IpAddress address;
     std::atomic<std::uint64_t> mac{0};  // big-endian in the low 48 bits, and kKnown
-    explicit Hop(std::uint32_t a) : address(a) {}
+    explicit Hop(const IpAddress& a) : address(a) {}
   };
-  std::size_t hop_to(std::uint32_t address);
+  std::size_t hop_to(const IpAddress& address);
 
-  std::uint32_t own_address_ = 0;
+  IpAddress own_address_;
   std::deque<Hop> hops_;
   std::vector<std::size_t> hop_of_destination_;
   std::vector<Endpoint> destinations_;
 };
 
-// "10.0.0.7"
-std::string address_text(std::uint32_t address);
+// The link has one network, so a scope says nothing, and no frame says one.
+inline IpAddress without_scope(const IpAddress& address) { return IpAddress::ipv6(address.bytes()); }
 
 }  // namespace nanet::link::dpdk

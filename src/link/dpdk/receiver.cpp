@@ -14,7 +14,7 @@
 namespace nanet::link::dpdk {
 namespace {
 
-constexpr std::size_t kFrameBytesMax = 65'536 + 64;  // the longest IPv4 packet, and the headers before it
+constexpr std::size_t kFrameBytesMax = 65'536 + 64;  // the longest IP packet, and the headers before it
 constexpr std::uint64_t kSpinNs = 50'000;
 constexpr unsigned kSleepUs = 50;
 
@@ -25,20 +25,26 @@ bool has_bad_checksum(const rte_mbuf& buffer) {
 
 }  // namespace
 
-Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads)
+Receiver::Receiver(Device& device, Station& station, const Endpoint& listen, std::uint32_t queue, const flow::PayloadMemory& payloads)
     : device_(device),
       station_(station),
-      address_(listen.address.ipv4()),
+      address_(without_scope(listen.address)),
+      is_ipv6_(address_.is_ipv6()),
+      ipv4_(address_.ipv4()),
       port_(listen.port),
-      first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ipv4),
+      queue_(static_cast<std::uint16_t>(queue)),
+      first_header_(device.has_ethernet() ? FirstHeader::ethernet : FirstHeader::ip),
       payloads_(payloads),
-      joined_(kFrameBytesMax) {}
+      joined_(kFrameBytesMax) {
+  ipv6_peers_.reserve(kBurst);
+}
 
 Receiver::~Receiver() { rte_pktmbuf_free_bulk(&burst_[begin_], end_ - begin_); }
 
 RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
   register_this_thread();
   station_.tend(now_ns);
+  ipv6_peers_.clear();
   if (room.empty() || packets.empty()) return {};
   if (is_empty()) poll();
   if (is_empty()) return {};
@@ -46,7 +52,7 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
   const std::uint32_t first = begin_;
   while (!is_empty() && out.packet_count < out.packets_max) {
     if (begin_ + 1 < end_) __builtin_prefetch(rte_pktmbuf_mtod(burst_[begin_ + 1], const std::byte*));
-    if (!take(out, burst_[begin_])) break;
+    if (!(is_ipv6_ ? take(out, burst_[begin_], address_) : take(out, burst_[begin_], ipv4_))) break;
     ++begin_;
   }
   rte_pktmbuf_free_bulk(&burst_[first], begin_ - first);  // null: lent
@@ -58,27 +64,30 @@ RxBatch Receiver::receive(std::span<std::byte> room, std::span<RxPacket> packets
 
 void Receiver::poll() {
   begin_ = 0;
-  end_ = device_.receive(burst_);
+  end_ = device_.receive(queue_, burst_);
   calls_.add(1);
   if (end_ != 0) batches_.add(1);
 }
 
 // False: it does not fit into what is left of the room.
-bool Receiver::take(RxRoom& out, rte_mbuf*& frame) {
-  UdpPart part;
+template <typename Address>
+bool Receiver::take(RxRoom& out, rte_mbuf*& frame, const Address& own) {
+  PartOf<Address> part;
   const FrameError error = find(*frame, part);
-  if (error == FrameError::none && part.flow.to_port == port_ && part.flow.to_address == address_ && !has_bad_checksum(*frame)) {
+  if (error == FrameError::none && part.flow.to_port == port_ && part.flow.to_address == own && !has_bad_checksum(*frame)) {
     return payloads_.in_place() ? lend(out, frame, part) : put(out, *frame, part);
   }
   refuse(*frame, error);
   return true;
 }
 
-FrameError Receiver::find(const rte_mbuf& frame, UdpPart& part) const {
+template <typename Address>
+FrameError Receiver::find(const rte_mbuf& frame, PartOf<Address>& part) const {
   return on_device() ? find_udp_in(head_of(frame), frame.pkt_len, first_header_, part) : find_udp(frame, first_header_, part);
 }
 
-bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
+template <typename Address>
+bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const PartOf<Address>& part) {
   const std::uint32_t offset = out.next_offset();
   const std::uint32_t left = out.room_left();
   const auto bytes = static_cast<std::uint32_t>(part.bytes);
@@ -91,7 +100,7 @@ bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
   }
   copy_part(out.room + offset, frame, part.offset, kept);
   out.packets[out.packet_count++] = RxPacket{
-      offset, static_cast<std::uint16_t>(kept), part.flow.from_port, part.flow.from_address, flags, 0};
+      offset, static_cast<std::uint16_t>(kept), part.flow.from_port, peer_of(part.flow.from_address), flags, 0};
   out.used = offset + kept;
   out.payload_bytes += kept;
   out.copied_bytes += kept;
@@ -99,7 +108,8 @@ bool Receiver::put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part) {
 }
 
 // Says where the payload is, and keeps the frame. One that is not where it should be, or not as it should be, is cut to nothing.
-bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part) {
+template <typename Address>
+bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const PartOf<Address>& part) {
   if (out.room_left() < sizeof(PlacedPacket)) return false;
   PlacedPacket placed{};
   placed.handle = std::bit_cast<std::uint64_t>(frame);
@@ -110,11 +120,17 @@ bool Receiver::lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part) {
   }
   const std::uint32_t offset = out.next_offset();
   std::memcpy(out.room + offset, &placed, sizeof placed);
-  out.packets[out.packet_count++] = RxPacket{offset, placed.bytes, part.flow.from_port, part.flow.from_address, flags, 0};
+  out.packets[out.packet_count++] = RxPacket{offset, placed.bytes, part.flow.from_port, peer_of(part.flow.from_address), flags, 0};
   out.used = offset + static_cast<std::uint32_t>(sizeof placed);
   out.payload_bytes += placed.bytes;
   frame = nullptr;
   return true;
+}
+
+// One entry for each change of sender.
+std::uint32_t Receiver::peer_of(const IpAddress& address) {
+  if (ipv6_peers_.empty() || ipv6_peers_.back() != address) ipv6_peers_.push_back(address);
+  return static_cast<std::uint32_t>(ipv6_peers_.size() - 1);
 }
 
 void Receiver::give_back(std::span<const PlacedPacket> packets) {
@@ -127,7 +143,7 @@ void Receiver::give_back(std::span<const PlacedPacket> packets) {
   }
 }
 
-// Rare: ARP, echo requests, frames for others, damaged ones.
+// Rare: ARP, NDP, echo requests, frames for others, damaged ones.
 void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
   std::span<const std::byte> frame = head_of(buffers);
   const bool is_cut = on_device() && buffers.next != nullptr;  // the rest cannot be read
@@ -136,7 +152,9 @@ void Receiver::refuse(const rte_mbuf& buffers, FrameError error) {
     copy_part(joined_.data(), buffers, 0, frame.size());
   }
   if (error == FrameError::not_udp && !is_cut && station_.handle(frame)) return;
-  (is_for_port(frame, first_header_, address_, port_) ? malformed_ : foreign_).add(1);
+  const bool is_ours = is_ipv6_ ? is_for_port(frame, first_header_, address_, port_)
+                                : is_for_port(frame, first_header_, ipv4_, port_);
+  (is_ours ? malformed_ : foreign_).add(1);
 }
 
 void Receiver::wait(std::uint64_t timeout_ns) {

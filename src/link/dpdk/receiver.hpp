@@ -25,11 +25,13 @@ class Receiver {
  public:
   // payloads: where payloads stay, if they do. Of kind device: each frame comes in two buffers, headers and 24 bytes of the payload in the first, and
   // what is in that memory is never looked at.
-  Receiver(Device& device, Station& station, const Endpoint& listen, const flow::PayloadMemory& payloads);
+  Receiver(Device& device, Station& station, const Endpoint& listen, std::uint32_t queue, const flow::PayloadMemory& payloads);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
+  // The senders of the packets of the last receive(), over IPv6.
+  std::span<const IpAddress> peers() const { return ipv6_peers_; }
   RxBatch receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns);
   void give_back(std::span<const PlacedPacket> packets);
   // Polls without a pause for 50 us, then 50 us after each poll.
@@ -40,24 +42,34 @@ class Receiver {
   static constexpr std::uint32_t kBurst = 64;
 
   void poll();
-  bool take(RxRoom& out, rte_mbuf*& frame);
-  FrameError find(const rte_mbuf& frame, UdpPart& part) const;
-  bool put(RxRoom& out, const rte_mbuf& frame, const UdpPart& part);
-  bool lend(RxRoom& out, rte_mbuf*& frame, const UdpPart& part);
+  template <typename Address>
+  bool take(RxRoom& out, rte_mbuf*& frame, const Address& own);
+  template <typename Address>
+  FrameError find(const rte_mbuf& frame, PartOf<Address>& part) const;
+  template <typename Address>
+  bool put(RxRoom& out, const rte_mbuf& frame, const PartOf<Address>& part);
+  template <typename Address>
+  bool lend(RxRoom& out, rte_mbuf*& frame, const PartOf<Address>& part);
+  static std::uint32_t peer_of(std::uint32_t address) { return address; }
+  std::uint32_t peer_of(const IpAddress& address);
   bool on_device() const { return payloads_.kind == MemoryKind::device; }
   void refuse(const rte_mbuf& buffers, FrameError error);
   bool is_empty() const { return begin_ == end_; }
 
   Device& device_;
   Station& station_;
-  const std::uint32_t address_;
+  const IpAddress address_;  // without a scope
+  const bool is_ipv6_;
+  const std::uint32_t ipv4_;
   const std::uint16_t port_;
+  const std::uint16_t queue_;
   const FirstHeader first_header_;
   const flow::PayloadMemory payloads_;
   std::uint32_t begin_ = 0;  // of what is left of the burst
   std::uint32_t end_ = 0;
   std::array<rte_mbuf*, kBurst> burst_{};
-  std::vector<std::byte> joined_;  // a frame that came in several buffers and has to be looked at as a whole
+  std::vector<IpAddress> ipv6_peers_;  // reserved for a burst
+  std::vector<std::byte> joined_;      // a frame that came in several buffers and has to be looked at as a whole
 
   Tally packets_, bytes_, calls_, batches_, copied_bytes_, truncated_, foreign_, malformed_;
 };

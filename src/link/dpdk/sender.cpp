@@ -22,7 +22,8 @@ Sender::Sender(Device& device, const Neighbours& neighbours, Station* station, c
     : device_(device), neighbours_(neighbours), station_(station), wait_cycles_(config.tx_wait_us * rte_get_timer_hz() / 1'000'000) {
   const std::uint16_t from_port = config.listen ? config.listen->port : kSourcePort;
   for (const Endpoint& destination : config.destinations) {
-    templates_.emplace_back(IpUdpFlow{neighbours.own_address(), destination.address, from_port, destination.port}, device_.mac());
+    templates_.emplace_back(IpUdpFlow{neighbours.own_address(), without_scope(destination.address), from_port, destination.port},
+                            device_.mac());
   }
 }
 
@@ -85,9 +86,10 @@ void Sender::send_burst(std::span<const TxPacket> packets) {
 void Sender::write_frame(rte_mbuf& frame, const TxPacket& packet) {
   auto* out = rte_pktmbuf_mtod(&frame, std::byte*);
   const std::span<const std::byte> payload(packet.data, packet.bytes);
-  templates_[packet.destination].write(out, neighbours_.mac_of(packet.destination), payload);
-  if (packet.bytes != 0) std::memcpy(out + kFrameHeaderBytes, packet.data, packet.bytes);
-  std::size_t bytes = kFrameHeaderBytes + packet.bytes;
+  const UdpTemplate& headers = templates_[packet.destination];
+  headers.write(out, neighbours_.mac_of(packet.destination), payload);
+  if (packet.bytes != 0) std::memcpy(out + headers.header_bytes(), packet.data, packet.bytes);
+  std::size_t bytes = headers.header_bytes() + packet.bytes;
   if (bytes < kFrameBytesMin) {
     std::fill_n(out + bytes, kFrameBytesMin - bytes, std::byte{0});
     bytes = kFrameBytesMin;

@@ -17,9 +17,14 @@ inline constexpr std::uint32_t kHeadroomBytes = 128;  // DPDK's, in front of the
 inline constexpr std::uint32_t kVlanTagsBytes = 8;
 inline constexpr std::uint32_t kIpBytesMin = 1500;
 
-inline std::uint32_t ip_bytes(const DpdkConfig& config) {
-  return config.packet_bytes_max + static_cast<std::uint32_t>(kIpUdpHeaderBytes);
+// Of IP and UDP. All that a link receives and sends is of one family; where it only sends, that of its destinations.
+inline std::uint32_t ip_udp_header_bytes(const DpdkConfig& config) {
+  const bool is_ipv6 = config.listen ? config.listen->address.is_ipv6()
+                                     : !config.destinations.empty() && config.destinations.front().address.is_ipv6();
+  return static_cast<std::uint32_t>(is_ipv6 ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes);
 }
+
+inline std::uint32_t ip_bytes(const DpdkConfig& config) { return config.packet_bytes_max + ip_udp_header_bytes(config); }
 
 inline std::uint32_t frame_bytes(const DpdkConfig& config) {
   return std::max(ip_bytes(config), kIpBytesMin) + static_cast<std::uint32_t>(kEthernetHeaderBytes) + kVlanTagsBytes;
@@ -32,7 +37,7 @@ inline std::uint32_t stride_bytes(std::uint32_t buffer_bytes) { return (buffer_b
 
 // In the driver's ring, in its hands, in a burst, in the caches of some threads, and lent: a pool must never be a reason for loss.
 inline std::uint32_t receive_buffers(const DpdkConfig& config, std::uint32_t descriptors) {
-  return 4 * descriptors + 1024 + (config.payloads == Payloads::in_place ? config.lent_max : 0);
+  return config.queues * 4 * descriptors + 1024 + (config.payloads == Payloads::in_place ? config.lent_max : 0);
 }
 
 }  // namespace nanet::link::dpdk

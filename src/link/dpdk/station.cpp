@@ -8,37 +8,65 @@ namespace nanet::link::dpdk {
 
 bool Station::handle(std::span<const std::byte> frame) {
   if (!device_.has_ethernet()) return false;
-  Arp arp;
-  if (read_arp(frame, arp)) {
-    neighbours_.learn(arp.from_address, arp.from_mac);
-    if (arp.to_address != neighbours_.own_address()) return false;
-    if (arp.kind == ArpKind::request) {
-      if (const std::span<std::byte> out = next_waiting(kArpFrameBytes); !out.empty()) {
-        write_arp(out.data(), {ArpKind::reply, device_.mac(), neighbours_.own_address(), arp.from_address}, arp.from_mac);
-        flush();
-      }
-    }
-    return true;
-  }
-  if (!is_echo_request(frame, neighbours_.own_address())) return false;
+  const IpAddress& own = neighbours_.own_address();
+  const bool is_ipv6 = own.is_ipv6();
+  if (Ndp ndp; is_ipv6 && read_ndp(frame, ndp)) return handle_ndp(ndp);
+  if (Arp arp; !is_ipv6 && read_arp(frame, arp)) return handle_arp(arp);
+  if (!(is_ipv6 ? is_echo_request(frame, own) : is_echo_request(frame, own.ipv4()))) return false;
   if (const std::span<std::byte> out = next_waiting(frame.size()); !out.empty()) {
     std::memcpy(out.data(), frame.data(), frame.size());
-    answer_echo(out);
+    if (is_ipv6) {
+      answer_ipv6_echo(out);
+    } else {
+      answer_echo(out);
+    }
+    flush();
+  }
+  return true;
+}
+
+bool Station::handle_arp(const Arp& arp) {
+  const std::uint32_t own = neighbours_.own_address().ipv4();
+  neighbours_.learn(arp.from_address, arp.from_mac);
+  if (arp.to_address != own) return false;
+  if (arp.kind == ArpKind::request) {
+    if (const std::span<std::byte> out = next_waiting(kArpFrameBytes); !out.empty()) {
+      write_arp(out.data(), {ArpKind::reply, device_.mac(), own, arp.from_address}, arp.from_mac);
+      flush();
+    }
+  }
+  return true;
+}
+
+bool Station::handle_ndp(const Ndp& ndp) {
+  const bool asks = ndp.kind == NdpKind::solicitation;
+  const IpAddress& teller = asks ? ndp.from_address : ndp.target;
+  if (ndp.mac) neighbours_.learn(teller, *ndp.mac);
+  if (!asks) return true;
+  if (ndp.target != neighbours_.own_address()) return false;
+  if (const std::span<std::byte> out = next_waiting(kNdpFrameBytes); !out.empty()) {
+    write_advertisement(out.data(), device_.mac(), ndp.target, ndp.from_address, ndp.mac.value_or(ndp.frame_mac));
     flush();
   }
   return true;
 }
 
 void Station::ask(std::size_t hop) {
-  if (const std::span<std::byte> out = next_waiting(kArpFrameBytes); !out.empty()) {
-    write_arp(out.data(), {ArpKind::request, device_.mac(), neighbours_.own_address(), neighbours_.hop_address(hop)}, {});
-    flush();
+  const IpAddress& own = neighbours_.own_address();
+  const IpAddress& target = neighbours_.hop_address(hop);
+  const std::span<std::byte> out = next_waiting(own.is_ipv6() ? kNdpFrameBytes : kArpFrameBytes);
+  if (out.empty()) return;
+  if (own.is_ipv6()) {
+    write_solicitation(out.data(), device_.mac(), own, target);
+  } else {
+    write_arp(out.data(), {ArpKind::request, device_.mac(), own.ipv4(), target.ipv4()}, {});
   }
+  flush();
 }
 
 void Station::ask_again(std::uint64_t now_ns) {
   // The first time is right after set-up, which has asked already.
-  for (std::size_t hop = 0; next_asking_ns_ != 1 && hop < neighbours_.hop_count(); ++hop) {
+  for (std::size_t hop = 0; queue_ == 0 && next_asking_ns_ != 1 && hop < neighbours_.hop_count(); ++hop) {
     if (neighbours_.hop_address(hop) != neighbours_.own_address()) ask(hop);
   }
   next_asking_ns_ = now_ns + kAskingPeriodNs;
@@ -74,13 +102,15 @@ void Station::flush() {
   waiting_count_ -= sent;
 }
 
-void Station::drain() {
-  std::array<rte_mbuf*, 64> frames;
-  const std::uint32_t count = device_.receive(frames);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    handle({rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])});
+void Station::drain(std::uint32_t queue_count) {
+  for (std::uint16_t queue = 0; queue < queue_count; ++queue) {
+    std::array<rte_mbuf*, 64> frames;
+    const std::uint32_t count = device_.receive(queue, frames);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      handle({rte_pktmbuf_mtod(frames[i], const std::byte*), rte_pktmbuf_data_len(frames[i])});
+    }
+    rte_pktmbuf_free_bulk(frames.data(), count);
   }
-  rte_pktmbuf_free_bulk(frames.data(), count);
 }
 
 }  // namespace nanet::link::dpdk

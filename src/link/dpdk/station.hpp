@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes the link a station of its network: answers ARP and echo requests for its address, learns and asks where its neighbours are.
+// What makes the link a station of its network: answers ARP (IPv4) or neighbour solicitations (IPv6) and echo requests for its address, learns and asks where its neighbours are.
 //
 // Thread rules: one thread, the one that empties the device.
 #pragma once
@@ -11,13 +11,16 @@
 
 #include "arp.hpp"
 #include "device.hpp"
+#include "ndp.hpp"
 #include "neighbours.hpp"
 
 namespace nanet::link::dpdk {
 
 class Station {
  public:
-  Station(Device& device, Neighbours& neighbours) : device_(device), neighbours_(neighbours) {}
+  // Answers what comes to one queue of the device. Who has a neighbour's answer in another queue learns it there, in the same neighbours.
+  Station(Device& device, Neighbours& neighbours, std::uint32_t queue)
+      : device_(device), neighbours_(neighbours), queue_(static_cast<std::uint16_t>(queue)) {}
 
   // A frame that is not UDP. True: it was for this station.
   bool handle(std::span<const std::byte> frame);
@@ -31,8 +34,8 @@ class Station {
   // Asks for a neighbour; the answer comes through handle().
   void ask(std::size_t hop);
 
-  // Takes what is in the device, for its answers only. For set-up, and for a link that does not listen.
-  void drain();
+  // Takes what is in the device's first queues, for its answers only. For set-up, and for a link that does not listen.
+  void drain(std::uint32_t queue_count = 1);
 
  private:
   static constexpr std::uint64_t kAskingPeriodNs = 30'000'000'000;
@@ -43,12 +46,15 @@ class Station {
     std::array<std::byte, kFrameBytesMax> frame;
   };
 
+  bool handle_arp(const Arp& arp);
+  bool handle_ndp(const Ndp& ndp);
   void ask_again(std::uint64_t now_ns);
   std::span<std::byte> next_waiting(std::size_t bytes);
   void flush();
 
   Device& device_;
   Neighbours& neighbours_;
+  const std::uint16_t queue_;
   std::uint64_t next_asking_ns_ = 1;  // 0 is no time: callers without a clock ask for nothing
   std::uint32_t waiting_count_ = 0;
   std::array<Waiting, 8> waiting_;  // to be sent when the transmit queue is free; a peer without a place here asks again

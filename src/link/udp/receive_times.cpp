@@ -35,8 +35,8 @@ clockid_t clock_of(SenderClock clock) {
 }
 
 // What is known of the clocks that are compared.
-std::string clock_note(const std::string& link, SenderClock clock) {
-  const std::string of = "link " + link + ": sender_to_kernel ";
+std::string clock_note(const std::string& link, Timestamps by, SenderClock clock) {
+  const std::string of = "link " + link + (by == Timestamps::hardware ? ": sender_to_nic " : ": sender_to_kernel ");
   if (clock == SenderClock::monotonic) {
     return of + "is right for senders on this machine only (their clock counts from its start) use realtime or tai for others";
   }
@@ -45,18 +45,6 @@ std::string clock_note(const std::string& link, SenderClock clock) {
   const bool synchronised = status >= 0 && status != TIME_ERROR;
   return of + "is off by the errors of two clocks (this one's: at most " + std::to_string(state.maxerror) + " us, " +
          (synchronised ? "" : "not ") + "synchronised) run chronyd, or ptp4l with phc2sys, here and at the senders";
-}
-
-// 0: the kernel had none yet.
-std::uint64_t stamp_of(const msghdr& header) {
-  for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
-       c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING) continue;
-    timespec software{};  // the first of three
-    std::memcpy(&software, CMSG_DATA(c), sizeof software);
-    return to_ns(software);
-  }
-  return 0;
 }
 
 // Eight bins for each power of two, so a bin's width is at most an eighth of its lowest value.
@@ -84,23 +72,64 @@ NicStageTimes stage_of(const std::string& name, const flow::LatencyHistogram& li
 
 }  // namespace
 
-ReceiveTimes::ReceiveTimes(const Socket& socket, const UdpConfig& config, std::vector<std::string>& notes) : sent_(config.sent) {
-  if (!socket.set(SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE)) {
+// The kernel had no stamp yet, or the NIC none for this message: it is 0.
+Stamps stamps_of(const msghdr& header) {
+  for (const cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr;
+       c = CMSG_NXTHDR(const_cast<msghdr*>(&header), const_cast<cmsghdr*>(c))) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING) continue;
+    scm_timestamping stamps{};  // software, one that is not used any more, raw hardware
+    if (c->cmsg_len < CMSG_LEN(sizeof stamps)) continue;
+    std::memcpy(&stamps, CMSG_DATA(c), sizeof stamps);
+    return {to_ns(stamps.ts[0]), to_ns(stamps.ts[2])};
+  }
+  return {};
+}
+
+ReceiveTimes::ReceiveTimes(const Socket& socket, const UdpConfig& config, std::vector<std::string>& notes)
+    : sent_(config.sent), has_nic_(config.timestamps == Timestamps::hardware) {
+  int wanted = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+  if (has_nic_) {
+    nic_clock_ = std::make_unique<NicClock>(config, notes);
+    read_nic();
+    wanted |= SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
+  }
+  if (!socket.set(SOL_SOCKET, SO_TIMESTAMPING, wanted)) {
     throw SetupError("link " + config.name + " cannot have stamps by the kernel", std::strerror(errno), "set timestamps: off");
   }
-  if (sent_) notes.push_back(clock_note(config.name, sent_->clock));
+  if (sent_) notes.push_back(clock_note(config.name, config.timestamps, sent_->clock));
+}
+
+ReceiveTimes::ReceiveTimes(const std::optional<SentConfig>& sent, const std::optional<ClockReading>& nic)
+    : sent_(sent), has_nic_(nic.has_value()) {
+  if (nic) nic_time_.add(*nic);
 }
 
 void ReceiveTimes::read_clocks() {
+  constexpr std::uint64_t kNicEveryNs = 1'000'000'000;
   realtime_ns_ = now_ns(CLOCK_REALTIME);
   if (sent_ && sent_->clock != SenderClock::realtime) sender_ahead_ns_ = now_ns(clock_of(sent_->clock)) - realtime_ns_;
+  if (nic_clock_ && realtime_ns_ - nic_read_ns_ >= kNicEveryNs) read_nic();
+}
+
+void ReceiveTimes::read_nic() {
+  nic_read_ns_ = now_ns(CLOCK_REALTIME);
+  if (const std::optional<ClockReading> reading = nic_clock_->read()) nic_time_.add(*reading);
 }
 
 void ReceiveTimes::record(const msghdr& header, std::span<const std::byte> payload) {
-  const std::uint64_t stamp_ns = stamp_of(header);
-  if (stamp_ns == 0) return;
-  kernel_to_user_ns_.record(realtime_ns_ > stamp_ns ? realtime_ns_ - stamp_ns : 0);  // 0: the clock was set back in between
-  if (sent_) record_sent(stamp_ns, payload);
+  const auto passed = [](std::uint64_t from_ns, std::uint64_t to_ns) { return to_ns > from_ns ? to_ns - from_ns : 0; };
+  const Stamps stamps = stamps_of(header);
+  if (stamps.kernel_ns != 0)
+    kernel_to_user_ns_.record(passed(stamps.kernel_ns, realtime_ns_));  // 0: a clock was set back in between
+  if (!has_nic_) {
+    if (sent_ && stamps.kernel_ns != 0) record_sent(stamps.kernel_ns, payload);
+    return;
+  }
+  if (stamps.nic_ns == 0) return;
+  const std::uint64_t nic_ns = nic_time_.realtime_ns(stamps.nic_ns);
+  if (stamps.kernel_ns != 0)
+    nic_to_kernel_ns_.record(passed(nic_ns, stamps.kernel_ns));  // 0: less than the error of the NIC's clock
+  if (sent_) record_sent(nic_ns, payload);
 }
 
 void ReceiveTimes::record_sent(std::uint64_t stamp_ns, std::span<const std::byte> payload) {
@@ -114,18 +143,21 @@ void ReceiveTimes::record_sent(std::uint64_t stamp_ns, std::span<const std::byte
   const std::int64_t ns = sent_->bytes == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(passed))
                                             : static_cast<std::int64_t>(passed);
   if (ns >= 0) {
-    sender_to_kernel_ns_.record(static_cast<std::uint64_t>(ns));
+    sender_to_stamp_ns_.record(static_cast<std::uint64_t>(ns));
   } else {
-    kernel_before_sender_ns_.record(0 - static_cast<std::uint64_t>(ns));
+    stamp_before_sender_ns_.record(0 - static_cast<std::uint64_t>(ns));
   }
 }
 
 NicTimes ReceiveTimes::times() const {
-  NicTimes times{.clock = "CLOCK_REALTIME of the kernel's stamps", .cycle_ns = 1.0, .stages = {}};
+  const std::string clock = has_nic_ ? "CLOCK_REALTIME, to which the NIC's stamps are converted"
+                                     : "CLOCK_REALTIME of the kernel's stamps";
+  NicTimes times{.clock = clock, .cycle_ns = 1.0, .stages = {}};
   if (sent_) {
-    times.stages.push_back(stage_of("sender_to_kernel", sender_to_kernel_ns_));
-    times.stages.push_back(stage_of("kernel_before_sender", kernel_before_sender_ns_));
+    times.stages.push_back(stage_of(has_nic_ ? "sender_to_nic" : "sender_to_kernel", sender_to_stamp_ns_));
+    times.stages.push_back(stage_of(has_nic_ ? "nic_before_sender" : "kernel_before_sender", stamp_before_sender_ns_));
   }
+  if (has_nic_) times.stages.push_back(stage_of("nic_to_kernel", nic_to_kernel_ns_));
   times.stages.push_back(stage_of("kernel_to_user", kernel_to_user_ns_));
   return times;
 }

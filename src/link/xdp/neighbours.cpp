@@ -29,12 +29,6 @@ std::uint64_t pack(const MacAddress& mac) {
   return packed;
 }
 
-MacAddress multicast_mac(const IpAddress& group) {
-  const IpAddress::Bytes& bytes = group.bytes();
-  if (group.is_ipv6()) return {0x33, 0x33, bytes[12], bytes[13], bytes[14], bytes[15]};          // RFC 2464
-  return {0x01, 0x00, 0x5E, static_cast<std::uint8_t>(bytes[13] & 0x7F), bytes[14], bytes[15]};  // RFC 1112
-}
-
 // A thread made while this lives takes no signal: they are for the program's own threads.
 class NoSignals {
  public:

@@ -35,7 +35,7 @@ TEST(DpdkFaults, FaultsOfTheConfigurationAreExplained) {
     config.address = "10.77.0.3/24";
     expect(config, "its own address is 10.77.0.3/24");
     config.address = "10.77.0.2/33";
-    expect(config, "no IPv4 address with prefix length");
+    expect(config, "no IPv4 or IPv6 address with prefix length");
     config = on("net_ring0");
     config.destinations = {Endpoint{"udp", 0x0A4E0001, 9}};
     expect(config, "no gateway is set");

@@ -45,13 +45,17 @@ class OtherMemory {
 // The receiving half of the link on a ring device, and the NIC in front of it, which is this object.
 class SplitLink final : public Link {
  public:
-  SplitLink() : config_(on("net_ring0")), neighbours_(config_), device_(config_, notes_), station_(device_, neighbours_) {
+  SplitLink()
+      : config_(on("net_ring0")),
+        neighbours_(config_),
+        device_(config_, neighbours_.own_address(), notes_),
+        station_(device_, neighbours_, 0) {
     EXPECT_EQ(rte_eth_dev_get_port_by_name("net_ring0", &port_), 0);
     heads_ = rte_pktmbuf_pool_create("test_heads", kBuffers, 0, 0, kBufferBytes, SOCKET_ID_ANY);
     memory_.emplace("test", there_.span(), kBuffers, kBufferBytes);
     payloads_ = memory_->make_pool("test_payloads", 0);
     EXPECT_TRUE(heads_ != nullptr && payloads_ != nullptr);
-    receiver_.emplace(device_, station_, *config_.listen, payload_memory());
+    receiver_.emplace(device_, station_, *config_.listen, 0, payload_memory());
   }
   ~SplitLink() override {
     EXPECT_EQ(free_buffers(), 2 * kBuffers) << "not all were freed, or one twice";
