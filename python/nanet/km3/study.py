@@ -166,12 +166,12 @@ def run(study: Study, say: Callable[[str], None]) -> StudyResult:
         "noise_events_per_s": rate(noisy[0].trigger.counts["events"], noise_s),
         "noise_seeds_per_s": rate(noisy[0].trigger.counts["seeds"], noise_s),
         "purity": share(mine.events_of_muons, mine.events),
-        **capacity,
+        **capacity,  # type: ignore[typeddict-item]
         "floors_per_gpu": None,
         "slice_ms": tower.slice_ns * 1e-6,
         "scan": points,
         "display": _display(bright[0], muons, tower),
-    }  # type: ignore[typeddict-item]
+    }
 
 
 def _feed(tower: Tower, slices: int, judges: Sequence[Judged]) -> list[Muon]:
