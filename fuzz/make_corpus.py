@@ -446,6 +446,34 @@ def l0tp() -> Inputs:
     yield "in-parts", config + bytes([0xFA, 0x0C, 1, 2, 3, 4, 5, 6, 1, 0xFA, 0x10, 0, 1, 2, 3, 4])
 
 
+def km3_detector() -> Inputs:
+    """A file of each version, and what is refused of one."""
+    pm = "1 1.5 2.5 100.25 0 0 -1 10.5"
+    for version in range(1, 6):
+        status = " 0" if version >= 3 else ""
+        head = "7 1\n" if version == 1 else f"7 v{version}\n0.5 9999999999.0\nUTM WGS84 33N 587600.0 4016800.0 -3450.0\n1\n"
+        module = {4: "11 1 2 1 2 3 1 0 0 0 0.5 2", 5: "11 1 2 1 2 3 1 0 0 0 0.5 0 2"}.get(version, "11 1 2 2")
+        yield f"v{version}", f"# a comment\n{head}{module}\n {pm}{status}\n\n {pm.replace('1', '2', 1)}{status}\r\n".encode()
+    for name, text in (
+        ("empty", ""), ("version", "7 v9\n"), ("cut", "7 1\n11 1 2 2\n 1 1.5"), ("modules", "7 99999999999\n"), ("pms", "7 1\n11 1 2 300\n"),
+        ("number", "7 1\n11 1 2 1\n 1 nan inf 1e999 0 0 0 0\n"), ("twice", f"7 2\n11 1 1 1\n {pm}\n11 1 2 1\n {pm}\n"),
+    ):  # fmt: skip
+        yield f"refused-{name}", text.encode()
+
+
+def km3_hits() -> Inputs:
+    """Records of both kinds, good ones and others, and light of a track, which is an event."""
+
+    def hit(pm: int, time_ns: int, charge: int = 10) -> bytes:
+        return struct.pack(">BiB", pm, time_ns, charge)
+
+    yield "short", b"".join(hit(pm, 20_000 * pm + 100_000) for pm in range(8)) + b"\1\2"
+    yield "times", hit(0, -(2**31)) + hit(1, 2**31 - 1) + hit(2, -100) + hit(3, 1_000_100)
+    yield "event", b"".join(hit(pm, 500_000 + 4 * pm, 90) for pm in range(6))
+    yield "no-room", b"".join(hit(k % 6, 1_000 * k, 40) for k in range(100))
+    yield "sampled", hit(0, 100) + b"\3\0abc" + hit(5, 200) + b"\0\0" + hit(6, 1) + b"\0\0" + hit(1, 1) + b"\0\1" + hit(1, 1) + b"\xff\0"
+
+
 # --- Python's readers ---
 
 
@@ -657,6 +685,8 @@ MADE = {
     "fuzz_packet_check": packet_check,
     "fuzz_rdma_messages": rdma_messages,
     "fuzz_notify_ring": notify_ring,
+    "fuzz_km3_detector": km3_detector,
+    "fuzz_km3_hits": km3_hits,
 }
 
 

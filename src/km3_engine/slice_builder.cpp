@@ -17,6 +17,7 @@ using flow::Counter;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kTickNs = 16;
 constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kUntimed = std::uint64_t{1} << 63;  // of a unit's number: the floor says that its time is not right
 
 std::size_t buffers_of(const std::vector<flow::Clop*>& clops) {
   std::size_t count = 0;
@@ -104,6 +105,10 @@ void SliceBuilder::look_at(const Completion& completion, std::uint64_t now_ns) {
   const std::uint32_t floor = key < floor_of_.size() ? floor_of_[key] : kNone;
   if (floor == kNone) {
     counters_.add(Counter::units_of_no_part);
+    return;
+  }
+  if ((head.unit & kUntimed) != 0) {
+    counters_.add(Counter::units_bad_time);
     return;
   }
   Unit unit{.place = next_,

@@ -4,7 +4,7 @@
 // Terms
 //   slice now    the one whose units are decoded as they come. Units of later slices keep their buffers until it is closed.
 //   base         GPS time at which slice 0 of the run began. A unit whose time and number say another base is refused, so that no time is silently
-//                wrong; so is one of another run. A new pair of run and base is taken when enough floors say it: two for another run, half of them
+//                wrong; so is one of another run, and one of which the floor says that its time is not right. A new pair of run and base is taken when enough floors say it: two for another run, half of them
 //                for the same run. Units that say what may become the new pair are kept for timeout_ms at most.
 //   closing      a slice is closed when all floors are in it; timeout_ms after its first unit; or when half of the floors have a unit of the slice
 //                slices_open after it, or of a later one.

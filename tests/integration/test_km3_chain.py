@@ -73,18 +73,18 @@ def test_every_byte_of_every_unit_is_received() -> None:
 
 def test_a_floor_that_is_gone_has_a_name_and_the_others_go_on() -> None:
     (port,) = free_ports(1)
-    config = tower(port, faults={"silent": [{"floor": 2, "slice": 4, "slices": 3}], "jumps": [{"floor": 3, "slice": 10}]})
+    config = tower(port, faults={"silent": [{"floor": 2, "slice": 4, "slices": 3}], "jumps": [{"floor": 3, "slice": 10}, {"floor": 1, "slice": 8, "jump_us": 0, "said": True}]})
     with EngineProcess(engine(port)) as process:
         sent = km3_tower.run(config)
         counters = process.stop()["counters"]
     assert sent["faults"]["silent"] > 0
     assert counters["packets_accepted"] == sent["packets_sent"]
     assert counters["units_handed_over"] == (12 * FLOORS - 3) * 4
-    assert counters["slices_whole"] == 12 - 3 - 2
-    assert counters["slices_incomplete"] == 5
-    assert counters["units_absent"] == 5
-    assert counters["units_bad_time"] == 2
-    assert counters["units_used"] == 12 * FLOORS - 5
+    assert counters["slices_whole"] == 12 - 3 - 4
+    assert counters["slices_incomplete"] == 7
+    assert counters["units_absent"] == 9
+    assert counters["units_bad_time"] == 2 + 4
+    assert counters["units_used"] == 12 * FLOORS - 9
 
 
 def test_slow_control_is_answered_and_starts_the_run() -> None:

@@ -64,7 +64,7 @@ def test_events_are_those_of_all_groups_of_seeds() -> None:
     detector = Detector.towers()
     pms = detector.pms
     hits = made_up_slice(2, 2e6, 250e3)
-    trigger = Trigger(detector, slice_ns=1e6, reorder_ns=5e3, event_ns_max=1e5, seeds_min=4, window_ns=800)
+    trigger = Trigger(detector, slice_ns=1e6, reorder_ns=5e3, event_ns_max=1e5, seeds_min=4, window_ns=800, time_extra_ns=0)
     found = []
     for number in range(2):
         part = hits[hits["time_ns"] // 1e6 == number].copy()

@@ -52,7 +52,7 @@ struct TriggerConfig {
   std::uint32_t seeds_min = 5;
   double window_ns = 2000.0;
   double road_m = 90.0;
-  double time_extra_ns = 0.0;
+  double time_extra_ns = 20.0;
   Pruning pruning = Pruning::clique;
   double direction_step_deg = 0.0;
   double direction_extra_ns = 20.0;

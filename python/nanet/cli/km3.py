@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nanet.cli.options import JsonFile, ReadyFd
+from nanet.cli.options import HtmlFile, JsonFile, ReadyFd
 
 if TYPE_CHECKING:
     from nanet.config.km3_server import Km3ServerConfig
@@ -74,6 +74,50 @@ def km3_status(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> Non
     )
     for one in found["alarms_raised"]:
         _say(f"  alarm {one['rule']}: floor {one['tower']}/{one['floor']}")
+
+
+@km3_app.command("study")
+def km3_study(
+    muon_slices: Annotated[int, typer.Option("--muon-slices", min=1, help="Slices of 200 ms with muons.")] = 100,
+    muons_hz: Annotated[float, typer.Option("--muons-hz", min=0, max=10000, help="Muons a second in them.")] = 200.0,
+    noise_slices: Annotated[int, typer.Option("--noise-slices", min=1, help="Slices of 200 ms without.")] = 150,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")] = 1,
+    scan: Annotated[bool, typer.Option("--scan/--no-scan", help="Also other cuts, and which of them none beats.")] = True,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the trigger; repeat for more.")
+    ] = None,
+    json_file: JsonFile = None,
+    html_file: HtmlFile = Path("out/km3-study.html"),
+) -> None:
+    """Measure the trigger on an emulated tower against truth.
+
+    Efficiency against L1 seeds, events of noise, purity, floors a core, latency of a slice, other cuts, one event as a picture.
+    """
+    import yaml
+
+    from nanet.km3.study import Study, run
+    from nanet.report import write_report
+    from nanet.result import files
+
+    chosen = {}
+    for one in settings or []:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"'{one}' is not NAME=VALUE, such as seeds_min=4", param_hint="--set")
+        chosen[name] = yaml.safe_load(value)
+    if "slice_ns" in chosen:
+        raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
+    result = run(Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen), _say)
+    files.write_json(json_file, dict(result))
+    write_report(result, html_file)
+    found, noise = result["efficiency_5_seeds"], result["noise_events_per_s"]
+    if found is not None:
+        _say(
+            f"muons with 5 or more L1 seeds: {100 * found['value']:.2f} % found ({100 * found['low']:.2f} to {100 * found['high']:.2f})"
+        )
+    _say(f"noise: {noise['value']:.3g} events/s of a tower ({noise['low']:.3g} to {noise['high']:.3g})")
+    _say(f"one core: {result['floors_per_core']:,.0f} floors; a slice: p99 {result['slice_latency_ms']['p99']:.1f} ms")
+    _say(f"report: {html_file}")
 
 
 @run_app.command("start")

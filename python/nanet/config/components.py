@@ -749,7 +749,7 @@ class Km3Trigger(Model):
         90.0, "R of match3B and match1D: how far from a muon its light is looked for", unit="m", le=1000.0, gt=0.0,
     )
     time_extra_ns: float = setting(
-        0.0, "tmax of match3B, for scattered light and bad calibration", unit="ns", ge=0.0, le=10000.0,
+        20.0, "tmax of match3B, for scattered light and bad calibration", unit="ns", ge=0.0, le=10000.0,
     )
     pruning: Literal["core", "clique"] = setting(
         "clique",
@@ -807,7 +807,7 @@ class Km3(Model):
         too_big="packets that the network fragments or drops",
     )
     trigger: Km3Trigger = setting(
-        {'slice_ns': 200000000.0, 'reorder_ns': 20000.0, 'threshold_pe': 0.30000001192092896, 'simple_ns': 20.0, 'floor_ns': 200.0, 'charge_pe': 2.5, 'seeds_min': 5, 'window_ns': 2000.0, 'road_m': 90.0, 'time_extra_ns': 0.0, 'pruning': 'clique', 'direction_step_deg': 0.0, 'direction_extra_ns': 20.0, 'around_ns': 6000.0, 'event_ns_max': 1000000.0, 'floor_hits_max': 262144, 'seeds_max': 131072, 'events_max': 4096, 'event_hits_max': 1048576},
+        {'slice_ns': 200000000.0, 'reorder_ns': 20000.0, 'threshold_pe': 0.30000001192092896, 'simple_ns': 20.0, 'floor_ns': 200.0, 'charge_pe': 2.5, 'seeds_min': 5, 'window_ns': 2000.0, 'road_m': 90.0, 'time_extra_ns': 20.0, 'pruning': 'clique', 'direction_step_deg': 0.0, 'direction_extra_ns': 20.0, 'around_ns': 6000.0, 'event_ns_max': 1000000.0, 'floor_hits_max': 262144, 'seeds_max': 131072, 'events_max': 4096, 'event_hits_max': 1048576},
         "The trigger",
     )
 
@@ -953,7 +953,7 @@ class Tower(Model):
     control: Endpoint | None = setting(
         None, "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
     )
-    run: int = setting(1, "Number of the run that begins by itself", ge=0, le=4294967295)
+    run: int = setting(1, "Number of the run that begins by itself", ge=0, le=2147483647)
     waits_for_start: bool = setting(False, "No run begins by itself: slow control starts it")
     gps_second: int = setting(1500000000, "GPS second at which the program begins", unit="s", ge=0, le=4000000000)
     slice_ms: int = setting(200, "Length of a time slice", unit="ms", ge=1, le=2000)

@@ -28,16 +28,8 @@ PROTOCOL = "km3-floor-run"
 
 
 def declaration() -> dict[str, Any]:
-    """`km3-floor`, with the run and whether the floor's time is right in the number of the unit, so that both are known of every unit.
-
-    Slow control starts a run of 31 bits; a packet of one with more is of a bad format.
-    """
-    declared = formats.load("km3-floor").keys()
-    for one in declared["header"]:
-        if one["name"] == "run":
-            one["bits"] = [30, 0]
-    declared["header"].append({"name": "run_top", "at": 8, "type": "u32", "bits": [31, 31], "equals": 0})
-    return declared | {"unit": ["untimed", "run", "slice"]}
+    """`km3-floor`: the number of a unit has its run and whether the floor's time is right, so that both are known of every unit."""
+    return formats.load("km3-floor").keys()
 
 
 class Unit(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nanet.report import bench, demo, gateware, gpu, links, page, physics, rdma, torus
+from nanet.report import bench, demo, gateware, gpu, km3, links, page, physics, rdma, torus
 from nanet.result import outputs
 from nanet.result.keys.base import Base
 
@@ -21,6 +21,7 @@ _MAKERS: dict[str, Callable[[Any], page.Page]] = {  # each takes the result of i
     "bench rings --finder": bench.make_finders,
     "bench gpu": gpu.make_gpu,
     "bench gateware": gateware.make_gateware,
+    "km3 study": km3.make_study,
     "physics": physics.make_physics,
     "rdma bench": rdma.make_rdma,
     "torus curves": torus.make_torus,

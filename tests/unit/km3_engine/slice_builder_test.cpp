@@ -51,6 +51,7 @@ struct Given {
   int kind = 1;
   std::vector<UnitRange> holes = {};
   std::uint64_t data_slice = ~std::uint64_t{0};
+  bool untimed = false;
 };
 
 class Bench {
@@ -84,7 +85,7 @@ class Bench {
     std::memcpy(clop.buffer(buffer).data(), bytes.data(), bytes.size());
     UnitHead head{};
     head.stream = 1 << 11 | given.floor << 3 | static_cast<std::uint32_t>(given.kind);
-    head.unit = std::uint64_t{given.run} << 32 | given.slice;
+    head.unit = std::uint64_t{given.untimed} << 63 | std::uint64_t{given.run} << 32 | given.slice;
     head.time = static_cast<std::uint64_t>(static_cast<std::int64_t>(kSecond * 62'500'000 + given.slice * kTicksASlice) +
                                            given.late_ticks);
     head.bytes = static_cast<std::uint32_t>(bytes.size());
@@ -233,6 +234,23 @@ TEST(SliceBuilder, AFloorWhoseTimeJumpsIsRefusedAndTheOthersAreNot) {
   bench.finish();
   bench.expect(8, 4, 4);
   EXPECT_EQ(bench.count(Counter::units_bad_time), 4u);
+}
+
+// Though the time that it says would fit. Two floors say it: that must not make another run of it.
+TEST(SliceBuilder, AUnitWhoseFloorSaysThatItsTimeIsNotRightIsRefused) {
+  Bench bench;
+  std::uint64_t hits = 0;
+  for (std::uint64_t slice = 0; slice < 6; ++slice) {
+    for (std::uint32_t floor = 1; floor <= kFloors; ++floor) {
+      const bool untimed = floor <= 2 && slice < 3;
+      bench.give({.slice = slice, .floor = floor, .untimed = untimed});
+      if (!untimed) hits += hits_of(bench, {.slice = slice, .floor = floor});
+    }
+  }
+  bench.finish();
+  bench.expect(3, 3, 6);
+  EXPECT_EQ(bench.count(Counter::units_bad_time), 6u);
+  EXPECT_EQ(bench.count(Counter::hits_used), hits);
 }
 
 TEST(SliceBuilder, WhenHalfOfTheFloorsSayAnotherTimeItIsTheTime) {
