@@ -6,7 +6,7 @@ Usage: mutate.py [--mutants N] [--seed S] [--floor SHARE] [--jobs J] [--json FIL
 
 For each module that has a bench: N faults (mutations.py says which kinds), chosen at random by the seed, as evenly over the kinds as there are.
 Each is linted by itself; what lint refuses is counted as `refused` and is no merit of the bench. The others go into one build, and the short form of
-the bench runs once for each until its first failure. What survives the bench's first set of parameters goes to the next, to the last of them:
+the bench runs once for each until its first failure. What survives one set of the bench's parameters goes to the next, to the last of them:
 
   failed     a test of the bench failed
   assertion  the simulation stopped: an assertion of the RTL
@@ -32,6 +32,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import mutations
 import run_tests
@@ -79,9 +80,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
     benches_of = {
-        module: [Bench(name, parameters) for parameters in entry["parameters"]]
-        for name, entry in declared.items()
-        for module in entry.get("modules", [name])
+        module: benches(name, entry, module) for name, entry in declared.items() for module in entry.get("modules", [name])
     }
     unknown = sorted(set(options.modules) - set(benches_of))
     if unknown or options.mutants < 1 or options.jobs < 1:
@@ -99,6 +98,13 @@ def main(arguments: list[str]) -> int:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     return summary(results, options.seed, options.floor, options.json)
+
+
+def benches(name: str, entry: dict[str, Any], module: str) -> list[Bench]:
+    """In the order in which they look for its faults: that which has the module first, if the table says which."""
+    sets = [Bench(name, parameters) for parameters in entry["parameters"]]
+    first = entry.get("mutated_in", {}).get(module, 0)
+    return [sets[first], *sets[:first], *sets[first + 1 :]]
 
 
 def choose(module: str, count: int, seed: int) -> tuple[list[Mutant], int]:
