@@ -6,12 +6,12 @@ Usage: mutate.py [--mutants N] [--seed S] [--floor SHARE] [--jobs J] [--json FIL
 
 For each module that has a bench: N faults (mutations.py says which kinds), chosen at random by the seed, as evenly over the kinds as there are.
 Each is linted by itself; what lint refuses is counted as `refused` and is no merit of the bench. The others go into one build, and the short form of
-the bench runs once for each until its first failure:
+the bench runs once for each until its first failure. What survives one set of the bench's parameters goes to the next, to the last of them:
 
   failed     a test of the bench failed
   assertion  the simulation stopped: an assertion of the RTL
   hung       it took more than four times the CPU time of the sound module
-  survived   no one saw it
+  survived   no one saw it, with no set of parameters
   equivalent no one can see it: tb/equivalent_mutants.toml says why
 
 The kill rate is (failed + assertion + hung) / (those + survived). Exit status: 0; 1 a rate below --floor, or a module that
@@ -32,6 +32,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import mutations
 import run_tests
@@ -78,24 +79,32 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, default=HERE.parent / "out" / "gateware_mutation.json", metavar="FILE")
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    bench_of = {
-        module: Bench(name, entry["parameters"][0]) for name, entry in declared.items() for module in entry.get("modules", [name])
+    benches_of = {
+        module: benches(name, entry, module) for name, entry in declared.items() for module in entry.get("modules", [name])
     }
-    unknown = sorted(set(options.modules) - set(bench_of))
+    unknown = sorted(set(options.modules) - set(benches_of))
     if unknown or options.mutants < 1 or options.jobs < 1:
         print(
-            f"error: no module with a bench {', '.join(unknown)} (known: {', '.join(bench_of)}) name one of these", file=sys.stderr
+            f"error: no module with a bench {', '.join(unknown)} (known: {', '.join(benches_of)}) name one of these",
+            file=sys.stderr,
         )
         return 2
     run_tests.use_tools_of_this_python()
     results = []
     try:
-        for module in options.modules or bench_of:
-            results.append(examine(module, bench_of[module], options.mutants, options.seed, options.jobs))
+        for module in options.modules or benches_of:
+            results.append(examine(module, benches_of[module], options.mutants, options.seed, options.jobs))
     except CheckFailed as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     return summary(results, options.seed, options.floor, options.json)
+
+
+def benches(name: str, entry: dict[str, Any], module: str) -> list[Bench]:
+    """In the order in which they look for its faults: that which has the module first, if the table says which."""
+    sets = [Bench(name, parameters) for parameters in entry["parameters"]]
+    first = entry.get("mutated_in", {}).get(module, 0)
+    return [sets[first], *sets[:first], *sets[first + 1 :]]
 
 
 def choose(module: str, count: int, seed: int) -> tuple[list[Mutant], int]:
@@ -115,25 +124,32 @@ def choose(module: str, count: int, seed: int) -> tuple[list[Mutant], int]:
     return chosen, len(every)
 
 
-def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Result:
-    """All about one module: choose, lint, build once, run."""
+def examine(module: str, benches: list[Bench], count: int, seed: int, jobs: int) -> Result:
+    """All about one module: choose, lint, and for each set of parameters build once and run what has survived the sets before it."""
     started = time.monotonic()
     chosen, possible = choose(module, count, seed)
-    result = Result(module, bench.name, possible)
+    result = Result(module, benches[0].module, possible)
     folder = FOLDER / module
     folder.mkdir(parents=True, exist_ok=True)
     text = source_of(module).read_text(encoding="utf-8")
-    excused = equivalent(module)
+    found = dict.fromkeys(chosen, "refused")
     with ThreadPoolExecutor(jobs) as pool:
         clean = list(pool.map(lambda item: lints(module, folder, item[0], mutations.plain(text, item[1])), enumerate(chosen, 1)))
-        there = {number: mutant for number, (mutant, good) in enumerate(zip(chosen, clean, strict=True), 1) if good}
-        limit_s = build(module, bench, folder, mutations.schemata(text, there), seed)
-        found = dict(zip(there, pool.map(lambda number: run(module, bench, folder, number, seed, limit_s), there), strict=True))
-    for number, mutant in enumerate(chosen, 1):
-        outcome = found.get(number, "refused")
-        place = text.count(mutant.before, 0, mutant.unit.start) + 1
-        excuses = {(mutant.before, mutant.after, place), (mutant.before, mutant.after, 0)} & excused
-        result.outcomes[mutant] = "equivalent" if outcome == "survived" and excuses else outcome
+        left = {number: mutant for number, (mutant, good) in enumerate(zip(chosen, clean, strict=True), 1) if good}
+        found.update(dict.fromkeys(left.values(), "survived"))
+        excused = excused_of(module, text, chosen)
+        for bench in benches:
+            limit_s = build(module, bench, folder, mutations.schemata(text, left), seed)
+            for number, outcome in zip(
+                left, pool.map(lambda it, b=bench, s=limit_s: run(module, b, folder, it, seed, s), left), strict=True
+            ):
+                found[left[number]] = outcome
+            left = {number: mutant for number, mutant in left.items() if found[mutant] == "survived" and mutant not in excused}
+            if not left:
+                break
+    result.outcomes = {
+        mutant: "equivalent" if outcome == "survived" and mutant in excused else outcome for mutant, outcome in found.items()
+    }
     result.wall_s = time.monotonic() - started
     print(line_of(result), flush=True)
     for mutant, outcome in result.outcomes.items():
@@ -143,6 +159,13 @@ def examine(module: str, bench: Bench, count: int, seed: int, jobs: int) -> Resu
                 flush=True,
             )
     return result
+
+
+def excused_of(module: str, text: str, chosen: list[Mutant]) -> set[Mutant]:
+    """Those of them that tb/equivalent_mutants.toml says no one can see."""
+    excuses = equivalent(module)
+    places = {mutant: text.count(mutant.before, 0, mutant.unit.start) + 1 for mutant in chosen}
+    return {mutant for mutant, place in places.items() if {(mutant.before, mutant.after, at) for at in (place, 0)} & excuses}
 
 
 def source_of(module: str) -> Path:

@@ -181,6 +181,7 @@ def checks(options: argparse.Namespace, chosen: list[Bench], seed: int) -> Itera
         yield Check(lint, (module,))
     if not options.modules:
         yield Check(lint_board, ())
+        yield Check(lint_litex, ())
     if not options.short:
         for module in sorted(set(PLACED) & set(modules)):
             yield Check(place, PLACED[module])
@@ -278,6 +279,10 @@ def lint_board() -> None:
     result = lint_result("board_ecp5", [*sources.sources_of(*own), *own])
     if result.returncode:
         raise CheckFailed(f"board_ecp5 is not clean (verilator says why)\n{result.stdout}{result.stderr}mend it")
+
+
+def lint_litex() -> None:
+    run_script("boards/litex/generate.py", problem="the LiteX design does not fit the RTL (see above) mend it")
 
 
 def lint_result(module: str, files: list[Path], arguments: list[str] | None = None) -> subprocess.CompletedProcess[str]:

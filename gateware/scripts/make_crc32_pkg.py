@@ -13,6 +13,7 @@ from pathlib import Path
 POLYNOMIAL = 0xEDB88320
 ONES = 0xFFFFFFFF
 GOOD = 0xDEBB20E3  # the register after any good frame and its FCS
+WIDEST_BYTES = 32  # of a word
 TARGET = Path(__file__).resolve().parent.parent / "rtl" / "crc32_pkg.sv"
 
 
@@ -67,7 +68,7 @@ def table(name: str, width: int, rows: list[int], meaning: str) -> str:
 
 def text() -> str:
     residues = [step_zero_bytes(GOOD, 8 - lanes) for lanes in range(8)]
-    undo = [mask for zero_bytes in range(8) for mask in undo_masks(zero_bytes)]
+    undo = [mask for zero_bytes in range(WIDEST_BYTES) for mask in undo_masks(zero_bytes)]
     return (
         "// SPDX-License-Identifier: Apache-2.0\n"
         "// The Ethernet CRC-32 as constant XOR masks. Written by gateware/scripts/make_crc32_pkg.py: change that, not this.\n"
@@ -79,7 +80,8 @@ def text() -> str:
             "Bit i of the register after eight bytes is the parity of (data ^ register) & WORD[64*i +: 64].",
         )
         + table("WORD_12", 96, word_masks(12), "The same after twelve bytes,")
-        + table("WORD_16", 128, word_masks(16), "and after sixteen.")
+        + table("WORD_16", 128, word_masks(16), "after sixteen,")
+        + table("WORD_32", 256, word_masks(32), "and after thirty-two.")
         + table(
             "BYTE",
             8,

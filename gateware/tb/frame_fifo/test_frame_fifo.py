@@ -11,6 +11,7 @@ from common.streams import Packet, StreamSink, StreamSource
 DEPTH_WORDS = PARAMETERS.get("DEPTH_WORDS", 512)
 PACKETS = PARAMETERS.get("PACKETS", 64)
 META_BITS = PARAMETERS.get("META_BITS", 1)
+WORD_BYTES = PARAMETERS.get("DATA_BITS", 64) // 8
 LATENCY_CYCLES = 2
 
 
@@ -28,7 +29,7 @@ class FifoBench(Bench):
         self.sent_bad = 0
 
     def send(self, words: int, user: int = 0) -> Packet:
-        size = 8 * words - self.rng.randrange(8)
+        size = WORD_BYTES * words - self.rng.randrange(WORD_BYTES)
         packet = Packet(self.rng.randbytes(size), user, {"s_meta": self.rng.getrandbits(META_BITS)})
         self.source.send(packet)
         if user:

@@ -33,6 +33,18 @@ module bench_top #(
     crc32_wide #(.BYTES(16)) dut (.*);
   end
 
+  if (1) begin : g_crc32_32
+    logic [31:0] crc, crc_next;
+    logic [255:0] data;
+    crc32_wide #(.BYTES(32)) dut (.*);
+  end
+
+  if (1) begin : g_crc32_undo_32
+    logic [31:0] crc, crc_before;
+    logic [4:0] zero_bytes;
+    crc32_undo #(.WORD_BYTES(32)) dut (.*);
+  end
+
   if (1) begin : g_crc32_undo
     logic [31:0] crc, crc_before;
     logic [2:0] zero_bytes;

@@ -34,3 +34,25 @@ async def twelve_bytes(dut: Any) -> None:
 @cocotb.test
 async def sixteen_bytes(dut: Any) -> None:
     await compare(dut, "g_crc32_16", 16)
+
+
+@cocotb.test
+async def thirty_two_bytes(dut: Any) -> None:
+    await compare(dut, "g_crc32_32", 32)
+
+
+@cocotb.test
+async def a_frame_in_words_of_thirty_two_bytes(dut: Any) -> None:
+    """A last word of any length: filled with zeros, and they are taken back."""
+    rng = random_numbers()
+    word, undo = Part(dut, "g_crc32_32"), Part(dut, "g_crc32_undo_32")
+    bench = Bench(word)
+    for size in range(64, 97 if SHORT else 400):
+        frame, register = rng.randbytes(size), 0xFFFFFFFF
+        for at in range(0, size, 32):
+            word.crc.value, word.data.value = register, int.from_bytes(frame[at : at + 32], "little")
+            await bench.wait(1)
+            register = int(word.crc_next.value)
+        undo.crc.value, undo.zero_bytes.value = register, -size % 32
+        await bench.wait(1)
+        assert int(undo.crc_before.value) ^ 0xFFFFFFFF == zlib.crc32(frame), size

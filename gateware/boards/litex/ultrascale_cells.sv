@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Primitives of the UltraScale+ that the LiteX design uses, and of the vendor's PCIe block (PG213) the ports that it connects; its other outputs are left open.
+// verilator lint_off DECLFILENAME
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off UNUSEDPARAM
+// verilator lint_off UNDRIVEN
+(* blackbox *)
+module IBUFDS_GTE4 #(
+    parameter REFCLK_HROW_CK_SEL = 0
+) (
+    input  I,
+    input  IB,
+    input  CEB,
+    output O,
+    output ODIV2
+);
+endmodule
+
+(* blackbox *)
+module pcie_usp (
+    input  sys_clk,
+    input  sys_clk_gt,
+    input  sys_reset,
+    input  [3:0] pci_exp_rxp,
+    input  [3:0] pci_exp_rxn,
+    output [3:0] pci_exp_txp,
+    output [3:0] pci_exp_txn,
+    output [3:0] s_axis_rq_tready,
+    output [127:0] m_axis_rc_tdata,
+    output [3:0] m_axis_rc_tkeep,
+    output m_axis_rc_tvalid,
+    output m_axis_rc_tlast,
+    output [74:0] m_axis_rc_tuser,
+    output [127:0] m_axis_cq_tdata,
+    output [3:0] m_axis_cq_tkeep,
+    output m_axis_cq_tvalid,
+    output m_axis_cq_tlast,
+    output [87:0] m_axis_cq_tuser,
+    output [3:0] s_axis_cc_tready,
+    output [5:0] pcie_rq_seq_num0,
+    output pcie_rq_seq_num_vld0,
+    output [1:0] cfg_max_payload,
+    output [15:0] cfg_function_status,
+    output [3:0] cfg_interrupt_msi_enable,
+    output cfg_interrupt_msi_sent,
+    output cfg_interrupt_msi_fail,
+    output user_clk,
+    output user_reset,
+    input  [127:0] s_axis_rq_tdata,
+    input  [3:0] s_axis_rq_tkeep,
+    input  s_axis_rq_tvalid,
+    input  s_axis_rq_tlast,
+    input  [61:0] s_axis_rq_tuser,
+    input  m_axis_rc_tready,
+    input  m_axis_cq_tready,
+    input  [127:0] s_axis_cc_tdata,
+    input  [3:0] s_axis_cc_tkeep,
+    input  s_axis_cc_tvalid,
+    input  s_axis_cc_tlast,
+    input  [32:0] s_axis_cc_tuser,
+    input  [1:0] pcie_cq_np_req,
+    input  [31:0] cfg_interrupt_msi_int,
+    input  cfg_config_space_enable,
+    input  cfg_link_training_enable,
+    input  cfg_power_state_change_ack,
+    input  cfg_err_cor_in,
+    input  cfg_err_uncor_in,
+    input  [3:0] cfg_flr_done,
+    input  cfg_vf_flr_done,
+    input  [7:0] cfg_vf_flr_func_num,
+    input  [2:0] cfg_fc_sel,
+    input  [63:0] cfg_dsn,
+    input  cfg_hot_reset_in,
+    input  cfg_req_pm_transition_l23_ready,
+    input  [3:0] cfg_interrupt_int,
+    input  [3:0] cfg_interrupt_pending,
+    input  [1:0] cfg_interrupt_msi_select,
+    input  [2:0] cfg_interrupt_msi_attr,
+    input  [7:0] cfg_interrupt_msi_function_number,
+    input  [31:0] cfg_interrupt_msi_pending_status,
+    input  cfg_interrupt_msi_pending_status_data_enable,
+    input  [1:0] cfg_interrupt_msi_pending_status_function_num,
+    input  cfg_interrupt_msi_tph_present,
+    input  [1:0] cfg_interrupt_msi_tph_type,
+    input  [7:0] cfg_interrupt_msi_tph_st_tag,
+    input  cfg_msg_transmit,
+    input  [2:0] cfg_msg_transmit_type,
+    input  [31:0] cfg_msg_transmit_data,
+    input  [9:0] cfg_mgmt_addr,
+    input  [7:0] cfg_mgmt_function_number,
+    input  cfg_mgmt_write,
+    input  [31:0] cfg_mgmt_write_data,
+    input  [3:0] cfg_mgmt_byte_enable,
+    input  cfg_mgmt_read,
+    input  cfg_mgmt_debug_access,
+    input  [7:0] cfg_ds_port_number,
+    input  [7:0] cfg_ds_bus_number,
+    input  [4:0] cfg_ds_device_number
+);
+endmodule
