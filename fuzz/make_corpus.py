@@ -471,7 +471,10 @@ def km3_hits() -> Inputs:
     yield "times", hit(0, -(2**31)) + hit(1, 2**31 - 1) + hit(2, -100) + hit(3, 1_000_100)
     yield "event", b"".join(hit(pm, 500_000 + 4 * pm, 90) for pm in range(6))
     yield "no-room", b"".join(hit(k % 6, 1_000 * k, 40) for k in range(100))
-    yield "sampled", hit(0, 100) + b"\3\0abc" + hit(5, 200) + b"\0\0" + hit(6, 1) + b"\0\0" + hit(1, 1) + b"\0\1" + hit(1, 1) + b"\xff\0"
+    yield (
+        "sampled",
+        hit(0, 100) + b"\3\0abc" + hit(5, 200) + b"\0\0" + hit(6, 1) + b"\0\0" + hit(1, 1) + b"\0\1" + hit(1, 1) + b"\xff\0",
+    )
 
 
 # --- Python's readers ---

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Ethernet CRC-32 as constant XOR masks. Written by gateware/scripts/make_crc32_pkg.py: change that, not this.
+// The Ethernet CRC-32 as constant XOR masks. Written by gateware/scripts/make_crc32_pkg.py: do not edit.
 package crc32_pkg;
   // Bit i of the register after eight bytes is the parity of (data ^ register) & WORD[64*i +: 64].
   localparam logic [2048-1:0] WORD = {

@@ -71,7 +71,7 @@ def text() -> str:
     undo = [mask for zero_bytes in range(WIDEST_BYTES) for mask in undo_masks(zero_bytes)]
     return (
         "// SPDX-License-Identifier: Apache-2.0\n"
-        "// The Ethernet CRC-32 as constant XOR masks. Written by gateware/scripts/make_crc32_pkg.py: change that, not this.\n"
+        "// The Ethernet CRC-32 as constant XOR masks. Written by gateware/scripts/make_crc32_pkg.py: do not edit.\n"
         "package crc32_pkg;\n"
         + table(
             "WORD",

@@ -73,7 +73,13 @@ def test_every_byte_of_every_unit_is_received() -> None:
 
 def test_a_floor_that_is_gone_has_a_name_and_the_others_go_on() -> None:
     (port,) = free_ports(1)
-    config = tower(port, faults={"silent": [{"floor": 2, "slice": 4, "slices": 3}], "jumps": [{"floor": 3, "slice": 10}, {"floor": 1, "slice": 8, "jump_us": 0, "said": True}]})
+    config = tower(
+        port,
+        faults={
+            "silent": [{"floor": 2, "slice": 4, "slices": 3}],
+            "jumps": [{"floor": 3, "slice": 10}, {"floor": 1, "slice": 8, "jump_us": 0, "said": True}],
+        },
+    )
     with EngineProcess(engine(port)) as process:
         sent = km3_tower.run(config)
         counters = process.stop()["counters"]
