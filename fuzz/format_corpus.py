@@ -37,6 +37,13 @@ def shipped(name: str) -> dict[str, Any]:
     return keys
 
 
+def padded_of_7_bits() -> dict[str, Any]:
+    """MGP whose padded events have fine times of 7 bits: fields at fixed places, but not whole ones."""
+    declared = shipped(MGP)
+    declared["variants"][2]["events"]["header"][1]["bits"] = [6, 0]
+    return declared
+
+
 def changed_formats() -> Iterator[tuple[str, dict[str, Any]]]:
     """A shipped declaration with one change, mostly a mistake; by `format change`."""
     for number, (name, path, value) in enumerate(CHANGES):

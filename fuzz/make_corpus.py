@@ -15,7 +15,17 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from format_corpus import MGP, changed_formats, declarations, made_packets, packet_of, refused_packets, shipped, tree
+from format_corpus import (
+    MGP,
+    changed_formats,
+    declarations,
+    made_packets,
+    packet_of,
+    padded_of_7_bits,
+    refused_packets,
+    shipped,
+    tree,
+)
 from nanet.format.make import Faults
 
 FUZZ = Path(__file__).resolve().parent
@@ -427,6 +437,7 @@ def formats() -> Inputs:
     for file in OF_VECTORS["fuzz_mgp"]:
         every = b"".join(packet_of(one) for one in payloads(VECTORS / f"{file}.txt").values())
         yield file, b"\1" + tree(shipped(MGP)) + every
+        yield f"{file}-of-7-bits", b"\1" + tree(padded_of_7_bits()) + every
     for name, declared in changed_formats():
         packets_of = made_packets(name.split(" ")[0], 3, 64, Faults())
         yield name.replace(" ", "-"), b"\1" + tree(declared) + b"".join(packets_of)
