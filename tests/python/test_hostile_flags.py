@@ -33,6 +33,8 @@ OTHER_PATHS = {
     "--undo-file",
     "--to",
     "--spead2",
+    "--detector",
+    "--beacons",
 }
 
 
