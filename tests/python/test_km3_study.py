@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from nanet.config.errors import ConfigError
 from nanet.km3.detector import Detector
 from nanet.km3.study import Study, rate, run, share
 from nanet.km3.trigger import CHARGE, FLOOR, HIT, SIMPLE
@@ -47,3 +50,11 @@ def test_a_small_study_finds_its_muons_and_has_a_report() -> None:
     assert "5 or more L1 seeds" in page
     assert page.count("<svg") >= 6
     assert study(seeds_min=12)["efficiency_5_seeds"]["value"] < found["value"]
+
+
+def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, before anything is measured."""
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    monkeypatch.delitem(sys.modules, "nanet.km3.needs")
+    with pytest.raises(ConfigError, match=r"SciPy is not installed\) pip install 'nanet\[km3\]'"):
+        importlib.import_module("nanet.km3.needs")

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal, stats
-from scipy.optimize import least_squares
+
+from nanet.km3.needs import optimize, signal, stats
 
 Floats = NDArray[np.float64]
 SAMPLE_HZ = 192_000
@@ -336,8 +336,8 @@ def _fit(
 
     scale = np.concatenate([np.ones(3 * len(good)), [10.0] if fit_speed else []])
     if robust:  # far from the answer all look bad: the width is that of a good part of them
-        begin = least_squares(residuals, begin, x_scale=scale, loss="cauchy", f_scale=100.0).x
-    done = least_squares(
+        begin = optimize.least_squares(residuals, begin, x_scale=scale, loss="cauchy", f_scale=100.0).x
+    done = optimize.least_squares(
         residuals,
         begin,
         x_scale=scale,

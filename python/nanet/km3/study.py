@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nanet.config.components import Km3Trigger
+from nanet.km3.needs import stats
 from nanet.km3.trigger import Found, Trigger
 from nanet.km3.truth import HITS_KIND, Muon, Tower, seed_kinds
 from nanet.result import files
@@ -54,8 +55,6 @@ class Books(NamedTuple):
 
 def share(found: int, counted: int) -> Share | None:
     """Clopper and Pearson's interval; None of nothing."""
-    from scipy import stats
-
     if counted == 0:
         return None
     interval = stats.binomtest(found, counted).proportion_ci(CONFIDENCE, method="exact")
@@ -64,8 +63,6 @@ def share(found: int, counted: int) -> Share | None:
 
 def rate(counted: int, seconds: float) -> Rate:
     """Garwood's interval."""
-    from scipy import stats
-
     rest = (1 - CONFIDENCE) / 2
     low = stats.chi2.ppf(rest, 2 * counted) / 2 if counted else 0.0
     high = stats.chi2.ppf(1 - rest, 2 * counted + 2) / 2
