@@ -101,9 +101,12 @@ add_dependencies(nanet_km3_model ${designs})
 
 # The torus: a library of its own, which only its bench and its tests have. Without assertions: they cost a third of its time, and the benches have them.
 nanet_verilate(simulated_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_node.sv" OPTIONS --no-assert)
+nanet_verilate(simulated_rdma_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_rdma_node.sv" OPTIONS --no-assert)
+target_compile_options(nanet_verilated_simulated_rdma_node PRIVATE $<$<CONFIG:Release>:-O1>)  # small PUTs: compiled sooner rather than run faster
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/torus/*.cpp")
 add_library(nanet_torus_model STATIC EXCLUDE_FROM_ALL ${sources})
 nanet_own_library(nanet_torus_model)
 target_include_directories(nanet_torus_model PUBLIC "${gateware}")
-target_link_libraries(nanet_torus_model PRIVATE nanet_verilated_simulated_node)
-add_dependencies(nanet_torus_model nanet_verilated_simulated_node)
+set(designs nanet_verilated_simulated_node nanet_verilated_simulated_rdma_node)
+target_link_libraries(nanet_torus_model PRIVATE ${designs})
+add_dependencies(nanet_torus_model ${designs})

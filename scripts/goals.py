@@ -236,6 +236,7 @@ def torus_goals(result: Mapping[str, Any]) -> list[Row]:
         _at_least("link: payload of its words, 256 B packets", link["efficiency_256"], 0.80),
         _at_most("hop, router and link without wire", hop["max"], 40, "cycles"),
         _at_most("spread of a hop", hop["spread"], 0, "cycles"),
+        _at_most("PUT of 16 B from host to host, one hop, RTL", result["put"]["rtl_ns"], 2000, "ns"),
         _at_least("simulation of 8 nodes", result["cycles_per_wall_second"], 100_000, "cycles/s"),
     ]
     if uniform is not None:

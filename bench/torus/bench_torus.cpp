@@ -30,13 +30,14 @@ constexpr std::string_view kUsage = R"(usage: bench_torus [OPTION...]
   --faults N          in place of load curves: N times each kind of cable is cut under the first load, and comes back (0)
   --ways 1            in place of load curves: which ways through each router packets took, for torus_dependencies.py
 or: bench_torus --link N     efficiency of a link with N cycles of wire each way, and the cycles of a hop
+or: bench_torus --put N      small PUTs from memory to memory over a wire of N cycles
 Exit status: 0, 1 when a packet is not what was sent, lost or stands still, 2 usage.
 )";
 
 struct Options {
   Run run;
   std::vector<double> loads{0.5};
-  std::optional<std::uint32_t> link;
+  std::optional<std::uint32_t> link, put;
   std::uint32_t faults = 0, ways = 0;
 };
 
@@ -80,6 +81,7 @@ bool read_option(std::string_view name, std::string_view value, Options& options
   if (name == "--drain") return read_number(value, run.drain_cycles);
   if (name == "--ways") return read_number(value, options.ways);
   if (name == "--faults") return read_number(value, options.faults);
+  if (name == "--put") return read_number(value, options.put.emplace());
   return name == "--link" && read_number(value, options.link.emplace());
 }
 
@@ -169,6 +171,15 @@ void print_link(const LinkReport& report) {
   std::puts("");
 }
 
+void print_put(const PutReport& report) {
+  JsonWriter json;
+  json.open('{').pair("bytes", report.bytes).pair("wire_cycles", report.wire_cycles);
+  json.pair("host_read_cycles", report.host_read_cycles).pair("puts", report.puts).pair("min", report.min).pair("max", report.max);
+  print_problems(json, report.problems);
+  json.close('}');
+  std::puts("");
+}
+
 bool print_curve(const Options& options) {
   JsonWriter json;
   json.open('{').key("curves").open('[');
@@ -228,6 +239,11 @@ bool measure(const Options& options) {
   if (options.link) {
     const LinkReport report = measure_link(*options.link);
     print_link(report);
+    return report.problems.empty();
+  }
+  if (options.put) {
+    const PutReport report = measure_put(*options.put);
+    print_put(report);
     return report.problems.empty();
   }
   if (const auto why = torus::refusal(options.run.load.pattern, options.run.settings.shape)) throw std::invalid_argument(*why);

@@ -205,4 +205,51 @@ LinkReport measure_link(std::uint32_t wire_cycles) {
   return report;
 }
 
+namespace {
+
+constexpr std::uint32_t kPutTarget = 0x1'0000;  // of the region, in the memory of each node
+constexpr std::uint64_t kPutCyclesMax = 5000;
+
+void put_once(torus::RdmaTorus& torus, std::uint32_t from, const torus::Region& region, std::uint32_t at, PutReport& report) {
+  const std::uint32_t to = region.node;
+  const auto data = torus.memory(from).subspan(at, report.bytes), came = torus.memory(to).subspan(kPutTarget + at, report.bytes);
+  torus.put(from, at, report.bytes, region, at);
+  std::vector<Completion> completions;
+  for (const std::uint64_t end = torus.cycle() + kPutCyclesMax; completions.empty() && torus.cycle() < end;) {
+    torus.run(1);
+    completions = torus.take(to);
+  }
+  if (completions.size() != 1 || completions[0].kind != CompletionKind::message || !std::ranges::equal(data, came)) {
+    report.problems.push_back("a PUT from node " + std::to_string(from) + " to " + std::to_string(to) + " did not come as it was");
+    return;
+  }
+  const std::uint64_t cycles = torus.node(to).completion_cycle() - torus.node(from).job_cycle();
+  report.min = report.puts == 0 ? cycles : std::min(report.min, cycles);
+  report.max = std::max(report.max, cycles);
+  ++report.puts;
+}
+
+}  // namespace
+
+PutReport measure_put(std::uint32_t wire_cycles) {
+  constexpr std::uint32_t kRounds = 16;
+  PutReport report{.wire_cycles = wire_cycles, .problems = {}};
+  torus::Random random(1);
+  for (const auto& shape : {torus::Shape({3, 1, 1}), torus::Shape({1, 3, 1}), torus::Shape({1, 1, 3})}) {
+    torus::RdmaTorus torus(shape, wire_cycles);
+    std::vector<torus::Region> regions;
+    for (std::uint32_t n = 0; n < torus.size(); ++n) {
+      for (std::uint8_t& byte : torus.memory(n).first(kPutTarget)) byte = static_cast<std::uint8_t>(random.next());
+      regions.push_back(torus.share(n, kPutTarget, kPutTarget, false, true));
+    }
+    for (std::uint32_t k = 0; k < kRounds * torus.size() * 2; ++k) {
+      const auto from = static_cast<std::uint32_t>(k % torus.size()),
+                 to = static_cast<std::uint32_t>((from + 1 + k % 2) % torus.size());
+      torus.run(64 + random.next() % 37);  // so that a CREDIT leaves at another cycle of each
+      put_once(torus, from, regions[to], report.bytes * k, report);
+    }
+  }
+  return report;
+}
+
 }  // namespace nanet::bench

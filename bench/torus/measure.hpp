@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/torus/rdma_torus.hpp"
 #include "model/torus/torus.hpp"
 
 namespace nanet::bench {
@@ -85,5 +86,15 @@ struct LinkReport {
 
 // wire_cycles: each way, of the efficiencies.
 LinkReport measure_link(std::uint32_t wire_cycles);
+
+// Small PUTs between neighbours, one at a time, from host to host: from the cycle in which a job is handed to the RTL to the last word of its completion in memory.
+struct PutReport {
+  std::uint32_t bytes = 16, wire_cycles;
+  std::uint32_t host_read_cycles = torus::kReadCycles;  // in `min` and `max`, once; it is the host's
+  std::uint64_t puts = 0, min = 0, max = 0;             // cycles, wire and host included
+  std::vector<std::string> problems;
+};
+
+PutReport measure_put(std::uint32_t wire_cycles);
 
 }  // namespace nanet::bench

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_torus import LINK, bench_torus_result, fault, point, torus_result
+from made_up_torus import LINK, PUT, bench_torus_result, fault, point, torus_result
 from make_json_page import differences
 from nanet.bench import torus as study
 from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, TorusResult
@@ -92,12 +92,14 @@ def test_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(study, "LOADS", (1.0,))
-    program, file = program_that(tmp_path, json.dumps(LINK), curve(offered=1.0)), tmp_path / "out.json"
+    program, file = program_that(tmp_path, json.dumps(LINK), json.dumps(PUT), curve(offered=1.0)), tmp_path / "out.json"
     assert command(monkeypatch, "bench", "torus", "--program", program, "--out", tmp_path, "--json", file) == 0
     result = json.loads(file.read_text())
     assert list(differences(result, BenchTorusResult)) == []
     assert result["link"] == {"efficiency_4096": 0.977, "efficiency_256": 0.8, "wire_cycles": 150}
     assert result["hop_cycles"] == {"min": 14, "max": 15, "spread": 1}
+    assert result["put"]["rtl_ns"] == (106 - 16 - 20) * 1e3 / 175
+    assert result["put"]["spread"] == 16
     assert result["saturation"] == {"uniform_4x4x4": 0.83}
     assert result["cycles_per_wall_second"] == 1e6 / 8 / 2
     assert len(result["curves"]) == len(study.PATTERNS) - 1 + len(study.HOT_LOADS)
@@ -106,7 +108,7 @@ def test_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_what_was_not_run_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    program, file = program_that(tmp_path, json.dumps(LINK), curve(shape="2x2x1")), tmp_path / "out.json"
+    program, file = program_that(tmp_path, json.dumps(LINK), json.dumps(PUT), curve(shape="2x2x1")), tmp_path / "out.json"
     assert command(monkeypatch, "bench", "torus", "--short", "--program", program, "--out", tmp_path, "--json", file) == 0
     assert json.loads(file.read_text())["saturation"] == {"uniform_4x4x4": None}
     assert "uniform 4x4x4 at full load: not run" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nanet.bench.program import said_by
-from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, Saturation, TorusResult
+from nanet.bench.torus_keys import BenchTorusResult, Fault, FaultsResult, Point, Put, Saturation, TorusResult
 from nanet.bench.torus_reference import references_of
 from nanet.result import files
 
@@ -26,6 +26,8 @@ HOT_LOADS = (
 )  # of hot_spot on 4x4x4: at 0.11 the port of its node is full, and beyond it queues only grow
 FEW_LOADS = (0.2, 0.5, 1.0)
 LINK_WIRE_CYCLES = 150  # a round trip of 300 words
+PUT_WIRE_CYCLES = 16
+CLOCK_MHZ = 175
 CUBE = "4x4x4"
 Say = Callable[[str], None]
 
@@ -86,6 +88,8 @@ def bench(study: Study, say: Say, *, short: bool = False) -> BenchTorusResult:
     least, most = min(said["hops"]["min"]), max(said["hops"]["max"])
     say(f"link: payload {of_bytes[4096]:.4f} of its words with 4096 B a packet, {of_bytes[256]:.4f} with 256 B")
     say(f"hop: {least} to {most} cycles through router and link")
+    put, put_problems = put_of(study)
+    say(f"put of {put['bytes']} B, host to host, one hop: {put['rtl_ns']:.0f} ns of RTL at {CLOCK_MHZ} MHz")
     cool = tuple(pattern for pattern in study.patterns if short or pattern != "hot_spot")
     hot = tuple(pattern for pattern in study.patterns if pattern not in cool)
     curves = points(replace(study, patterns=cool), say) + points(replace(study, patterns=hot, loads=HOT_LOADS), say)
@@ -98,12 +102,33 @@ def bench(study: Study, say: Say, *, short: bool = False) -> BenchTorusResult:
         "threads": study.threads,
         "link": {"efficiency_4096": of_bytes[4096], "efficiency_256": of_bytes[256], "wire_cycles": said["wire_cycles"]},
         "hop_cycles": {"min": least, "max": most, "spread": most - least},
+        "put": put,
         "curves": curves,
         "reference": references_of(curves),
         "saturation": saturation,
         "cycles_per_wall_second": speed["node_cycles"] / 8 / speed["wall_s"],
-        "problems": [*said["problems"], *problems_of([*curves, speed])],
+        "problems": [*said["problems"], *put_problems, *problems_of([*curves, speed])],
     }
+
+
+def put_of(study: Study) -> tuple[Put, list[str]]:
+    """Small PUTs between neighbours, and what was not as it must be. Raises TorusError."""
+    said = _say_of(
+        study.program,
+        ["--put", str(PUT_WIRE_CYCLES)],
+        {"bytes", "puts", "min", "max", "wire_cycles", "host_read_cycles", "problems"},
+    )
+    rtl_cycles = said["max"] - said["wire_cycles"] - said["host_read_cycles"]
+    put: Put = {
+        "bytes": said["bytes"],
+        "puts": said["puts"],
+        "cycles": said["max"],
+        "wire_cycles": said["wire_cycles"],
+        "host_read_cycles": said["host_read_cycles"],
+        "spread": said["max"] - said["min"],
+        "rtl_ns": rtl_cycles * 1e3 / CLOCK_MHZ,
+    }
+    return put, said["problems"]
 
 
 def faults(study: Study, rounds: int, say: Say) -> FaultsResult:

@@ -121,6 +121,20 @@ class HopCycles(TypedDict):
     spread: Annotated[int, "`max` - `min`"]
 
 
+class Put(TypedDict):
+    """Small PUTs from host to host, one hop, one at a time, of an idle torus."""
+
+    bytes: Annotated[int, "of each PUT"]
+    puts: Annotated[int, "that were made, by all six links"]
+    cycles: Annotated[
+        int, "the most, from a job's hand-over to the last word of its completion in the other memory; with what the next two say"
+    ]
+    wire_cycles: Annotated[int, "of them on the cable, with its lanes"]
+    host_read_cycles: Annotated[int, "of them until the modelled host answers the read of the data"]
+    spread: Annotated[int, "the most less the least"]
+    rtl_ns: Annotated[float, "`cycles` without wire and host, at 175 MHz [ns]"]
+
+
 class Saturation(TypedDict):
     """Accepted at an offered load of 1."""
 
@@ -135,6 +149,7 @@ class BenchTorusResult(Base):
     threads: Annotated[int, "of the simulation"]
     link: Annotated[Link, "one link"]
     hop_cycles: Annotated[HopCycles, "one hop"]
+    put: Annotated[Put, "remote memory access"]
     curves: Annotated[list[Point], ELSEWHERE, "as `nanet torus curves`"]
     reference: Annotated[list[Reference], ELSEWHERE, "as `nanet torus curves`"]
     saturation: Annotated[Saturation, "where more load brings no more"]

@@ -43,6 +43,7 @@ def bench_torus(
     link, hop, saturation = result["link"], result["hop_cycles"], result["saturation"]["uniform_4x4x4"]
     rows = [("link", name, float(link[name]), "") for name in ("efficiency_4096", "efficiency_256")]
     rows += [("hop", name, float(hop[name]), "cycles") for name in ("min", "max", "spread")]
+    rows.append(("put", "rtl_ns", result["put"]["rtl_ns"], "ns"))
     rows += [] if saturation is None else [("saturation", "uniform_4x4x4", saturation, "words/node/cycle")]
     rows.append(("all", "cycles_per_wall_second", result["cycles_per_wall_second"], "cycles/s"))
     files.append_csv(csv_file, "torus", rows + csv_rows(result["curves"]))

@@ -96,11 +96,12 @@ def _figures(result: Result) -> list[Figure]:
     figures = []
     if result["command"] == "bench torus":
         bench = cast(BenchTorusResult, result)
-        link, hop = bench["link"], bench["hop_cycles"]
+        link, hop, put = bench["link"], bench["hop_cycles"], bench["put"]
         figures += [
             Figure("payload of a link\u2019s words, 4 KiB", f"{link['efficiency_4096'] * 100:.1f}", "%"),
             Figure("the same, 256 B", f"{link['efficiency_256'] * 100:.1f}", "%"),
             Figure("hop without wire", f"{hop['min']}" if hop["spread"] == 0 else f"{hop['min']} to {hop['max']}", "cycles"),
+            Figure(f"PUT of {put['bytes']} B, one hop, RTL", f"{put['rtl_ns']:.0f}", "ns"),
         ]
     injected = sum(point["books"]["injected"] for point in curves)
     lost = injected - sum(point["books"]["good"] for point in curves)

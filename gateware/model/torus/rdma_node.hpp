@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of the torus with its network interface (simulated_rdma_node.sv), verilated, and the host behind it: memory, pages, and a bus that is always ready and
+// answers a read after kReadCycles. docs/design/apenet-rdma.md
+//
+// Memory is 63 pages of 64 KiB. They lie on the bus in reverse order, so what ignored the page table would go elsewhere, and the completion queue lies on one more.
+// Whatever the RTL asks of the bus beyond that is a std::logic_error with the node and the address.
+// Thread rules: one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/torus/node.hpp"
+#include "nanet/contract.hpp"
+
+namespace nanet::torus {
+
+class VerilatedRdma;
+
+inline constexpr std::uint32_t kHostBytes = 63u << 16;
+inline constexpr std::uint32_t kReadCycles = 20;  // from a request of the bus to the first word of its answer
+inline constexpr std::size_t kKeys = 16;
+
+enum class RdmaKind : std::uint8_t { put = 0x01, get = 0x03, event = 0x11 };
+
+// As job_t of rdma_pkg.sv.
+struct RdmaJob {
+  RdmaKind kind = RdmaKind::put;
+  Place to;
+  std::uint16_t process = 0;
+  std::uint32_t nonce = 0;
+  std::uint8_t region = 0;
+  std::uint64_t offset = 0;  // of an EVENT: its value
+  std::uint64_t local = 0;
+  std::uint32_t local_nonce = 0;
+  std::uint32_t bytes = 0;
+  std::uint64_t tag = 0;
+};
+
+// Memory that other nodes may use; offset and bytes are of this node's memory.
+struct RdmaKey {
+  std::uint8_t index = 0;
+  bool is_valid = true, is_readable = false, is_writable = false;
+  std::uint32_t nonce = 0, offset = 0, bytes = 0;
+};
+
+struct RdmaCounts {
+  std::array<std::uint64_t, 17> packets{};    // by what became of them, in the order of rdma_pkg.sv
+  std::uint64_t missed = 0, refused = 0;      // messages; jobs and GETs
+  std::uint64_t gone_good = 0, gone_bad = 0;  // jobs
+  std::uint64_t lost = 0;                     // cycles in which router, links or pages refused something
+};
+
+class RdmaNode {
+ public:
+  RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out);
+  RdmaNode(RdmaNode&&) noexcept;
+  ~RdmaNode();
+
+  std::span<std::uint8_t> memory() { return memory_; }
+  static std::uint64_t device_address(std::uint64_t offset) { return (std::uint64_t{1} << 40) + offset; }
+  void set_key(const RdmaKey& key) { keys_.push_back(key); }
+  void post(const RdmaJob& job) { jobs_.push_back(job); }
+  std::size_t jobs() const { return jobs_.size(); }
+  // Completions since the last call.
+  std::vector<Completion> take();
+  void step(std::uint64_t cycle);
+
+  const RdmaCounts& counts() const { return counts_; }
+  std::uint64_t job_cycle() const { return job_cycle_; }                // in which the last job was handed to the RTL
+  std::uint64_t completion_cycle() const { return completion_cycle_; }  // in which the last completion stood in memory
+
+ private:
+  struct Read {
+    std::uint64_t due;
+    std::uint64_t address;
+    std::uint32_t words, tag;
+  };
+
+  void set_up();
+  void tick();
+  std::uint8_t* at(std::uint64_t bus_address);
+  void take_outputs(std::uint64_t cycle);
+  void give_inputs(std::uint64_t cycle);
+  void give_job();
+  void count();
+
+  std::uint32_t number_;
+  std::array<const Wire*, kLinks> in_;
+  std::array<Wire*, kLinks> out_;
+  std::vector<std::uint8_t> memory_, queue_;
+  std::deque<RdmaJob> jobs_;
+  std::deque<RdmaKey> keys_;
+  std::deque<Read> reads_;
+  std::uint64_t write_address_ = 0, job_cycle_ = 0, completion_cycle_ = 0;
+  std::uint32_t taken_ = 0, written_ = 0;
+  RdmaCounts counts_;
+  std::unique_ptr<VerilatedRdma> rtl_;
+};
+
+}  // namespace nanet::torus

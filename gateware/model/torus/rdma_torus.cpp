@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/torus/rdma_torus.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace nanet::torus {
+namespace {
+
+constexpr std::uint32_t kNodesOfDimensionMax = 4;  // of the RTL's table of messages
+constexpr std::uint32_t kStartAlign = 16;
+
+}  // namespace
+
+RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles) : shape_(shape), wire_cycles_(wire_cycles) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (shape.of(d) > kNodesOfDimensionMax)
+      throw std::invalid_argument("a torus of " + shape.text() +
+                                  " (the table of messages has 4x4x4 nodes) choose at most 4 a dimension");
+  }
+  if (wire_cycles < 2) throw std::invalid_argument("a wire of less than 2 cycles (its last is in the node) choose 2 or more");
+  wires_.assign(kLinks * shape.nodes(), Wire(wire_cycles - 1));
+  keys_.assign(shape.nodes(), 0);
+  nodes_.reserve(shape.nodes());
+  for (std::uint32_t n = 0; n < shape.nodes(); ++n) {
+    std::array<const Wire*, kLinks> in{};
+    std::array<Wire*, kLinks> out{};
+    for (std::size_t port = 0; port < kLinks; ++port) {
+      if (!shape.has_link(port)) continue;
+      in[port] = &wires_[kLinks * shape.neighbour(n, port) + (port ^ 1)];
+      out[port] = &wires_[kLinks * n + port];
+    }
+    nodes_.emplace_back(shape, n, in, out);
+  }
+}
+
+Region RdmaTorus::share(std::uint32_t node, std::uint32_t offset, std::uint32_t bytes, bool is_readable, bool is_writable) {
+  if (offset % kStartAlign != 0 || offset > kHostBytes || bytes > kHostBytes - offset)
+    throw std::invalid_argument("a region of " + std::to_string(bytes) + " B from " + std::to_string(offset) +
+                                " (no memory of the node) begin at a multiple of 16 and stay within " + std::to_string(kHostBytes) +
+                                " B");
+  if (keys_.at(node) == kKeys) throw std::invalid_argument("no more regions (a node has 16) share fewer");
+  const Region region{.node = node, .index = keys_[node]++, .nonce = nonce_};
+  nonce_ = nonce_ * 1'664'525 + 1'013'904'223;
+  nodes_[node].set_key({.index = region.index,
+                        .is_readable = is_readable,
+                        .is_writable = is_writable,
+                        .nonce = region.nonce,
+                        .offset = offset,
+                        .bytes = bytes});
+  return region;
+}
+
+void RdmaTorus::withdraw(const Region& region) { nodes_.at(region.node).set_key({.index = region.index, .is_valid = false}); }
+
+void RdmaTorus::put(std::uint32_t from, std::uint32_t local, std::uint32_t bytes, const Region& to, std::uint64_t offset,
+                    std::uint16_t process) {
+  nodes_.at(from).post({.kind = RdmaKind::put,
+                        .to = shape_.place(to.node),
+                        .process = process,
+                        .nonce = to.nonce,
+                        .region = to.index,
+                        .offset = offset,
+                        .local = RdmaNode::device_address(local),
+                        .bytes = bytes});
+}
+
+void RdmaTorus::get(const Region& into, std::uint64_t into_offset, std::uint32_t bytes, const Region& of, std::uint64_t offset,
+                    std::uint64_t tag) {
+  nodes_.at(into.node).post({.kind = RdmaKind::get,
+                             .to = shape_.place(of.node),
+                             .nonce = of.nonce,
+                             .region = of.index,
+                             .offset = offset,
+                             .local = std::uint64_t{into.index} << 40 | into_offset,
+                             .local_nonce = into.nonce,
+                             .bytes = bytes,
+                             .tag = tag});
+}
+
+void RdmaTorus::event(std::uint32_t from, std::uint32_t to, std::uint16_t value, std::uint16_t process) {
+  nodes_.at(from).post({.kind = RdmaKind::event, .to = shape_.place(to), .process = process, .offset = value});
+}
+
+// A word takes longer on its wire than a node is taken ahead of the others: nodes one after the other, as in Torus::run.
+void RdmaTorus::run(std::uint64_t cycles) {
+  const std::uint64_t end = cycle_ + cycles;
+  while (cycle_ < end) {
+    const std::uint64_t to = std::min(cycle_ + wire_cycles_ - 1, end);
+    for (RdmaNode& node : nodes_) {
+      for (std::uint64_t cycle = cycle_; cycle < to; ++cycle) node.step(cycle);
+    }
+    cycle_ = to;
+  }
+}
+
+std::vector<std::uint64_t> RdmaTorus::activity() const {
+  std::vector<std::uint64_t> now;
+  for (const RdmaNode& node : nodes_) {
+    const RdmaCounts& counts = node.counts();
+    now.insert(now.end(), counts.packets.begin(), counts.packets.end());
+    for (const std::uint64_t one : {node.jobs(), counts.missed, counts.refused, counts.gone_good, counts.gone_bad})
+      now.push_back(one);
+    now.push_back(node.completion_cycle());
+  }
+  return now;
+}
+
+bool RdmaTorus::settle(std::uint64_t cycles) {
+  const std::uint64_t step = 700 + 16ull * wire_cycles_;  // longer than a full packet takes by the longest way
+  std::vector<std::uint64_t> before;
+  for (std::uint64_t k = 0; k < cycles; k += step) {
+    run(step);
+    std::vector<std::uint64_t> now = activity();
+    const bool all_begun = std::ranges::all_of(nodes_, [](const RdmaNode& node) { return node.jobs() == 0; });
+    if (all_begun && now == before) return true;
+    before = std::move(now);
+  }
+  return false;
+}
+
+}  // namespace nanet::torus

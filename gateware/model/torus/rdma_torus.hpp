@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A torus of nodes with network interfaces: PUT, GET and EVENT between any two of them, over links of real RTL. docs/design/apenet-rdma.md
+//
+// Thread rules: one thread calls.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/torus/rdma_node.hpp"
+
+namespace nanet::torus {
+
+// What a node has to know to use memory of another one.
+struct Region {
+  std::uint32_t node = 0;
+  std::uint8_t index = 0;
+  std::uint32_t nonce = 0;
+};
+
+class RdmaTorus {
+ public:
+  explicit RdmaTorus(const Shape& shape, std::uint32_t wire_cycles = 16);  // at most 4x4x4; throws std::invalid_argument
+
+  const Shape& shape() const { return shape_; }
+  std::size_t size() const { return nodes_.size(); }
+  RdmaNode& node(std::size_t number) { return nodes_[number]; }
+  std::span<std::uint8_t> memory(std::uint32_t node) { return nodes_.at(node).memory(); }
+  std::uint64_t cycle() const { return cycle_; }
+
+  // Throws std::invalid_argument when it is no memory of the node, or one of 16 keys is not free.
+  Region share(std::uint32_t node, std::uint32_t offset, std::uint32_t bytes, bool is_readable, bool is_writable);
+  void withdraw(const Region& region);
+
+  // From the memory of `from`, at local, to a byte of the region.
+  void put(std::uint32_t from, std::uint32_t local, std::uint32_t bytes, const Region& to, std::uint64_t offset,
+           std::uint16_t process = 0);
+  // Of a region of another node into one of the node that asks. Its completion has the tag.
+  void get(const Region& into, std::uint64_t into_offset, std::uint32_t bytes, const Region& of, std::uint64_t offset,
+           std::uint64_t tag);
+  void event(std::uint32_t from, std::uint32_t to, std::uint16_t value, std::uint16_t process = 0);
+
+  std::vector<Completion> take(std::uint32_t node) { return nodes_.at(node).take(); }
+  void run(std::uint64_t cycles);
+  // Until nothing has happened anywhere for a while. False: after so many cycles something still does.
+  bool settle(std::uint64_t cycles = 200'000);
+
+ private:
+  std::vector<std::uint64_t> activity() const;
+
+  Shape shape_;
+  std::uint32_t wire_cycles_;
+  std::uint64_t cycle_ = 0;
+  std::vector<Wire> wires_;
+  std::vector<RdmaNode> nodes_;
+  std::vector<std::uint8_t> keys_;  // given out, by node
+  std::uint32_t nonce_ = 0x5EED'0001;
+};
+
+}  // namespace nanet::torus

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of the torus with its network interface, for the harness of this folder: apenet_node with rdma_port at its local port, and the bus of the host outside.
+// As in simulated_node.sv all inputs have a register before them and what takes the outputs is always ready, so outputs depend on registers alone.
+module simulated_rdma_node (
+    input logic clk,
+    input logic rst,
+
+    input apenet_pkg::place_t  at,
+    input apenet_pkg::shape_t  shape,
+    input logic          [5:0] link_up,
+    input logic [63:0] now_ns,
+
+    // Of the driver, each for one cycle. A job is taken when job_room was high.
+    input  logic           key_write,
+    input  logic [    3:0] key_index,
+    input  logic           key_readable,
+    input  logic           key_writable,
+    input  logic           key_valid,
+    input  logic [   31:0] key_nonce,
+    input  logic [   42:0] key_start,
+    input  logic [   40:0] key_bytes,
+    input  logic           region_write,
+    input  logic [    2:0] region_index,
+    input  logic [    5:0] region_first,
+    input  logic [    6:0] region_count,
+    input  logic           entry_write,
+    input  logic [    5:0] entry_index,
+    input  logic [   63:0] entry_data,
+    input  logic [   31:0] completion_mask,
+    input  logic [   31:0] consumed,
+    input  logic           job_valid,
+    input  rdma_pkg::job_t job,
+    output logic           job_room,
+    output logic           gone_valid,
+    output logic           gone_bad,
+    output logic [   31:0] written,
+
+    output logic         write_valid,
+    output logic         write_first,
+    output logic [ 63:0] write_address,
+    output logic [127:0] write_data,
+    output logic [ 15:0] write_keep,
+    output logic         read_valid,
+    output logic [ 63:0] read_address,
+    output logic [  9:0] read_bytes,
+    output logic [  4:0] read_tag,
+    input  logic         answer_valid,
+    input  logic [  4:0] answer_tag,
+    input  logic [127:0] answer_data,
+    input  logic         answer_last,
+
+    output logic [  5:0] link_tx_valid,
+    output logic [767:0] link_tx_data,
+    input  logic [  5:0] link_rx_valid,
+    input  logic [767:0] link_rx_data,
+
+    output logic [rdma_pkg::COUNTS-1:0] counts,
+    output logic [15:0] missed,
+    output logic refused,  // a job, or a GET of another node
+    output logic lost      // something that router, links or memory must not do in a torus that is whole
+);
+  localparam int REGIONS = 8, ENTRIES = 64, TAGS = 32;
+  logic reset;
+  apenet_pkg::place_t node_at;
+  apenet_pkg::shape_t torus_shape;
+  logic [5:0] up, rx_valid;
+  logic [767:0] rx_data;
+  logic has_answer, last_of_answer, has_job, job_ready;
+  logic [4:0] tag_of_answer;
+  logic [127:0] answer;
+  rdma_pkg::job_t next_job;
+  assign job_room = !has_job;
+  always_ff @(posedge clk) begin
+    reset <= rst;
+    node_at <= at;
+    torus_shape <= shape;
+    up <= link_up;
+    rx_valid <= link_rx_valid;
+    rx_data <= link_rx_data;
+    has_answer <= answer_valid;
+    tag_of_answer <= answer_tag;
+    answer <= answer_data;
+    last_of_answer <= answer_last;
+    if (job_valid) next_job <= job;
+    if (job_valid || job_ready) has_job <= job_valid;
+    if (rst) has_job <= 1'b0;
+  end
+
+  logic writes_key, writes_region, writes_entry, readable, writable, is_valid;
+  logic [3:0] index_of_key;
+  logic [31:0] nonce, mask, taken;
+  logic [42:0] start;
+  logic [40:0] bytes;
+  logic [2:0] index_of_region;
+  logic [5:0] first, index_of_entry;
+  logic [6:0] pages;
+  logic [63:0] page, now;
+  always_ff @(posedge clk) begin
+    {writes_key, writes_region, writes_entry} <= {key_write, region_write, entry_write};
+    {index_of_key, readable, writable, is_valid, nonce, start, bytes} <= {
+      key_index, key_readable, key_writable, key_valid, key_nonce, key_start, key_bytes};
+    {index_of_region, first, pages, index_of_entry, page} <= {region_index, region_first, region_count, entry_index, entry_data};
+    {mask, taken, now} <= {completion_mask, consumed, now_ns};
+  end
+
+  logic [127:0] in_data, out_data;
+  logic in_valid, in_ready, in_last, out_valid, out_ready, out_last, unused_ready;
+  logic [13:0] drop_length, drop_outside, drop_turn, drop_port, drop_hops;
+  logic [5:0] drop_down, link_flagged, error_crc, error_cut, drop_header, noise;
+  logic [59:0] drop_lost;
+  logic unreadable, job_refused, reply_refused, completion_fault;
+  assign refused = job_refused || reply_refused;
+  assign lost = |{drop_length, drop_outside, drop_turn, drop_port, drop_hops, drop_down, link_flagged, error_crc, error_cut,
+                  drop_header, noise, drop_lost, unreadable, completion_fault};
+
+  apenet_node i_node (
+      .clk,
+      .rst(reset),
+      .at(node_at),
+      .shape(torus_shape),
+      .s_axis_tdata({128'd0, in_data}),
+      .s_axis_tvalid({1'b0, in_valid}),
+      .s_axis_tready({unused_ready, in_ready}),
+      .s_axis_tlast({1'b0, in_last}),
+      .m_axis_tdata(out_data),
+      .m_axis_tvalid(out_valid),
+      .m_axis_tready(out_ready),
+      .m_axis_tlast(out_last),
+      .m_space('1),
+      .link_up(up),
+      .silent(),
+      .link_tx_valid,
+      .link_tx_ready('1),
+      .link_tx_data,
+      .link_rx_valid(rx_valid),
+      .link_rx_data(rx_data),
+      .count_good(),
+      .drop_length,
+      .drop_outside,
+      .drop_turn,
+      .drop_port,
+      .drop_hops,
+      .link_sent(),
+      .drop_down,
+      .link_good(),
+      .link_flagged,
+      .error_crc,
+      .error_cut,
+      .drop_header,
+      .drop_lost,
+      .noise,
+      .header_corrected()
+  );
+
+  rdma_port #(
+      .TAGS(TAGS),
+      .REGIONS(REGIONS),
+      .ENTRIES(ENTRIES)
+  ) i_port (
+      .clk,
+      .rst(reset),
+      .now_ns(now),
+      .at(node_at),
+      .own_port(4'd0),
+      .key_write(writes_key),
+      .key_index(index_of_key),
+      .key_valid(is_valid),
+      .key_readable(readable),
+      .key_writable(writable),
+      .key_nonce(nonce),
+      .key_start(start),
+      .key_bytes(bytes),
+      .region_write(writes_region),
+      .region_index(index_of_region),
+      .region_valid(1'b1),
+      .region_page_shift(5'd16),
+      .region_first(first),
+      .region_count(pages),
+      .entry_write(writes_entry),
+      .entry_index(index_of_entry),
+      .entry_data(page),
+      .cfg_completions('0),
+      .cfg_completion_mask(mask),
+      .cfg_consumed(taken),
+      .completions_written(written),
+      .job_valid(has_job),
+      .job_ready,
+      .job(next_job),
+      .gone_valid,
+      .gone_ready(1'b1),
+      .gone_bad,
+      .gone_tag(),
+      .s_axis_tdata(out_data),
+      .s_axis_tvalid(out_valid),
+      .s_axis_tready(out_ready),
+      .s_axis_tlast(out_last),
+      .m_axis_tdata(in_data),
+      .m_axis_tvalid(in_valid),
+      .m_axis_tready(in_ready),
+      .m_axis_tlast(in_last),
+      .write_valid,
+      .write_ready(1'b1),
+      .write_first,
+      .write_last(),
+      .write_gpu(),
+      .write_address,
+      .write_bytes(),
+      .write_data,
+      .write_keep,
+      .read_valid,
+      .read_ready(1'b1),
+      .read_address,
+      .read_bytes,
+      .read_tag,
+      .read_gpu(),
+      .answer_valid(has_answer),
+      .answer_tag(tag_of_answer),
+      .answer_data(answer),
+      .answer_last(last_of_answer),
+      .answer_error(1'b0),
+      .counts,
+      .missed,
+      .count_packet(),
+      .count_unreadable(unreadable),
+      .count_refused(job_refused),
+      .count_reply_refused(reply_refused),
+      .completion_fault
+  );
+endmodule

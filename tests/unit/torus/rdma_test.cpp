@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remote memory access between the nodes of a torus: every byte of every memory and every completion is compared with what was asked for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "model/torus/rdma_torus.hpp"
+#include "model/torus/traffic.hpp"
+
+namespace nanet::torus {
+namespace {
+
+constexpr std::uint32_t kSourceBytes = 0x1'0000, kSlotBytes = 0x5000, kPutType = 0x01, kGetType = 0x03, kEventType = 0x11;
+// Of packets, by the order of rdma_pkg.sv.
+constexpr std::size_t kLanded = 0, kEvent = 1, kGet = 2, kKey = 7, kRights = 8, kBounds = 9;
+
+// A torus, what its memories must hold, and regions of each node: one to read, and one to write.
+struct Case {
+  explicit Case(const Shape& shape, std::uint32_t wire_cycles = 5) : torus(shape, wire_cycles) {
+    for (std::uint32_t n = 0; n < torus.size(); ++n) {
+      for (std::uint32_t at = 0; at < kHostBytes; at += 8) {
+        const std::uint64_t some = random.next();
+        std::memcpy(&torus.memory(n)[at], &some, sizeof(some));
+      }
+      images.emplace_back(torus.memory(n).begin(), torus.memory(n).end());
+      sources.push_back(torus.share(n, 0, kSourceBytes, true, false));
+      targets.push_back(torus.share(n, kSourceBytes, kHostBytes - kSourceBytes, false, true));
+    }
+  }
+
+  void expect_copy(std::uint32_t from, std::uint32_t at, std::uint32_t to, std::uint32_t offset, std::uint32_t bytes) {
+    std::memcpy(&images[to][kSourceBytes + offset], &images[from][at], bytes);
+  }
+  void settle() {
+    ASSERT_TRUE(torus.settle());
+    for (std::uint32_t n = 0; n < torus.size(); ++n) {
+      EXPECT_TRUE(std::ranges::equal(torus.memory(n), images[n])) << "memory of node " << n;
+      EXPECT_EQ(torus.node(n).counts().lost, 0u);
+      EXPECT_EQ(torus.node(n).counts().missed, 0u);
+    }
+  }
+  std::uint64_t counted(std::size_t what) {
+    std::uint64_t all = 0;
+    for (std::uint32_t n = 0; n < torus.size(); ++n) all += torus.node(n).counts().packets[what];
+    return all;
+  }
+
+  Random random{11};
+  RdmaTorus torus;
+  std::vector<std::vector<std::uint8_t>> images;
+  std::vector<Region> sources, targets;
+};
+
+using Told = std::pair<std::uint64_t, std::uint64_t>;  // packet type and, of a GET, tag, else process; value and bytes
+
+Told told(const Completion& one) {
+  const bool is_get = one.reserved0 == kGetType;
+  return {std::uint64_t{one.reserved0} << 32 | (is_get ? one.tag : one.reserved1 >> 32 & 0xFFFF),
+          (one.reserved1 >> 48) << 32 | one.bytes};
+}
+
+void all_to_all(const Shape& shape) {
+  SCOPED_TRACE(shape.text());
+  constexpr std::array<std::uint32_t, 7> kSizes{1, 16, 17, 300, 4080, 4081, 9000};
+  Case c(shape);
+  std::vector<std::vector<Told>> wanted(c.torus.size());
+  std::size_t turn = 0;
+  for (std::uint32_t a = 0; a < c.torus.size(); ++a) {
+    for (std::uint32_t b = 0; b < c.torus.size(); ++b) {
+      const std::uint32_t bytes = kSizes[turn++ % kSizes.size()], at = static_cast<std::uint32_t>(c.random.next() % 0x8000);
+      const std::uint32_t put_to = 2 * a * kSlotBytes + at % 97, got_to = (2 * b + 1) * kSlotBytes + at % 89;
+      c.torus.put(a, at, bytes, c.targets[b], put_to, static_cast<std::uint16_t>(turn));
+      c.expect_copy(a, at, b, put_to, bytes);
+      wanted[b].emplace_back(std::uint64_t{kPutType} << 32 | turn, bytes);
+      c.torus.get(c.targets[a], got_to, bytes, c.sources[b], at, turn);
+      c.expect_copy(b, at, a, got_to, bytes);
+      wanted[a].emplace_back(std::uint64_t{kGetType} << 32 | turn, bytes);
+      c.torus.event(a, b, static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(turn));
+      wanted[b].emplace_back(std::uint64_t{kEventType} << 32 | turn, std::uint64_t{at} << 32);
+    }
+  }
+  c.settle();
+  const std::uint64_t pairs = c.torus.size() * c.torus.size();
+  EXPECT_EQ(c.counted(kEvent), pairs);
+  EXPECT_EQ(c.counted(kGet), pairs);
+  for (std::uint32_t n = 0; n < c.torus.size(); ++n) {
+    std::vector<Told> found;
+    for (const Completion& one : c.torus.take(n)) {
+      EXPECT_EQ(one.kind, CompletionKind::message);
+      found.push_back(told(one));
+    }
+    std::ranges::sort(found);
+    std::ranges::sort(wanted[n]);
+    EXPECT_EQ(found, wanted[n]) << "completions of node " << n;
+  }
+}
+
+TEST(RdmaTorus, EachToEachInEveryShape) {
+  all_to_all(Shape({2, 1, 1}));
+  all_to_all(Shape({1, 3, 1}));
+  all_to_all(Shape({1, 1, 4}));
+  all_to_all(Shape({2, 2, 1}));
+  all_to_all(Shape({2, 2, 2}));
+}
+
+TEST(RdmaTorus, NothingOutsideARegionIsWritten) {
+  Case c(Shape({2, 1, 1}));
+  Region guessed = c.targets[1];
+  guessed.nonce ^= 1;
+  c.torus.put(0, 0, 64, guessed, 0);
+  c.torus.put(0, 0, 64, c.sources[1], 0);
+  c.torus.put(0, 0, 64, c.targets[1], kHostBytes - kSourceBytes - 63);
+  c.settle();
+  EXPECT_EQ(c.counted(kKey), 1u);
+  EXPECT_EQ(c.counted(kRights), 1u);
+  EXPECT_EQ(c.counted(kBounds), 1u);
+  c.torus.withdraw(c.targets[1]);
+  c.torus.run(8);
+  c.torus.put(0, 0, 64, c.targets[1], 0);
+  c.settle();
+  EXPECT_EQ(c.counted(kKey), 2u);
+  EXPECT_EQ(c.counted(kLanded), 0u);
+  for (const Completion& one : c.torus.take(1)) EXPECT_EQ(one.kind, CompletionKind::error);
+}
+
+TEST(RdmaTorus, ReadsUpToTheLastByteOfARegion) {
+  Case c(Shape({1, 2, 1}));
+  constexpr std::uint32_t kEnd = kHostBytes - kSourceBytes;
+  c.torus.put(0, kSourceBytes - 64, 64, c.targets[1], kEnd - 64);
+  c.expect_copy(0, kSourceBytes - 64, 1, kEnd - 64, 64);
+  c.torus.get(c.targets[1], 0, 64, c.sources[0], kSourceBytes - 64, 5);
+  c.expect_copy(0, kSourceBytes - 64, 1, 0, 64);
+  c.torus.get(c.targets[1], 64, 64, c.sources[0], kSourceBytes - 63, 6);  // a byte too far
+  c.settle();
+  EXPECT_EQ(c.torus.node(0).counts().refused, 1u);
+}
+
+TEST(RdmaTorus, RefusesWhatCannotBe) {
+  EXPECT_THROW(RdmaTorus(Shape({5, 1, 1})), std::invalid_argument);
+  EXPECT_THROW(RdmaTorus(Shape({2, 1, 1}), 1), std::invalid_argument);
+  RdmaTorus torus(Shape({2, 1, 1}));
+  EXPECT_THROW(torus.share(0, 8, 64, true, true), std::invalid_argument);
+  EXPECT_THROW(torus.share(0, kHostBytes - 16, 17, true, true), std::invalid_argument);
+  for (std::size_t k = 0; k < kKeys; ++k) torus.share(0, 0, 16, true, true);
+  EXPECT_THROW(torus.share(0, 0, 16, true, true), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace nanet::torus
