@@ -13,10 +13,13 @@ from typing import Any
 
 import nanet
 import numpy as np
+import pytest
 import yaml
 from loops import ROOT, free_ports, free_row
+from nanet.cli import km3_demo
 from nanet.config import EngineConfig
 from nanet.config.components import Tower
+from nanet.km3.demo import problems
 from nanet.run import km3_tower
 from nanet.run.process import EngineProcess
 
@@ -149,3 +152,31 @@ def test_the_command_says_what_it_sent(tmp_path: Path, check_keys: Any) -> None:
     with h5py.File(tmp_path / "truth.h5") as file:
         assert len(file["hits"]) == int(file["tracks"]["hits"].sum())
         assert len(file["places"]) == 12
+
+
+def test_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check_keys: Any) -> None:
+    """A small tower at half of its speed: all of it comes back, muons are found, and the page shows one. A lost packet would be a problem with a name."""
+    (port,) = free_ports(1)
+
+    def small(_: float, port: int, answers: str) -> tuple[EngineConfig, Tower]:
+        plain = engine(port).model_dump(mode="json")
+        plain["answers"] = {"endpoint": answers}
+        sent = tower(port, hydrophones=False, instruments=False, muons={"rate_hz": 100, "radius_m": 20})
+        plain["processor"]["km3"]["trigger"]["seeds_min"] = 3
+        return EngineConfig.model_validate(plain), sent
+
+    monkeypatch.setattr(km3_demo, "configs", small)
+    result = km3_demo.demo(0.6, port, tmp_path, tmp_path / "result.json")
+    assert km3_demo.show(result, tmp_path) == 0
+    written = json.loads((tmp_path / "result.json").read_text())
+    check_keys(written, "demo --detector km3")
+    assert written["worked"]
+    assert written["muons"]["sent"] > 30
+    assert written["muons"]["found"] >= 0.7 * written["muons"]["with_5_seeds"] > 0
+    assert written["events"] == written["engine"]["counters"]["events_triggered"] >= written["muons"]["found"]
+    assert "The chain worked" in (tmp_path / "demo-km3.html").read_text()
+    assert problems(written["tower"] | {"packets_sent": 1}, written["engine"]["counters"], 0, 2) == [
+        f"packets sent and received: 1 and {written['tower']['packets_sent']:,}",
+        f"events triggered and received: {written['events']:,} and 0",
+        "events received in part: 2",
+    ]

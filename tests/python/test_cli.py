@@ -34,6 +34,10 @@ def test_help(arguments: tuple[str, ...]) -> None:
         assert "--json" in text
 
 
+def test_a_demo_of_another_detector_takes_no_options_of_the_first() -> None:
+    assert "--boards says nothing of --detector km3" in nanet("demo", "--detector", "km3", "--boards", "4", expect=2).stderr
+
+
 @pytest.mark.parametrize("arguments", [("nothing",), ("run",), ("run", "x.yaml", "--nothing"), ("demo", "--rate", "fast")])
 def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
     done = nanet(*arguments, expect=2)

@@ -22,6 +22,7 @@ from nanet.cli.options import (
     Budget,
     Burst,
     ControlFd,
+    DetectorKind,
     Duration,
     EventsPerPacket,
     FinderOption,
@@ -42,6 +43,7 @@ from nanet.cli.options import (
     StatusFd,
     Topology,
     TopologyOption,
+    only_with,
 )
 from nanet.cli.physics import physics
 from nanet.cli.rdma import rdma_app
@@ -98,6 +100,10 @@ def options(
 
 @app.command(short_help="Show the whole loop on this machine; needs no hardware.")
 def demo(
+    context: typer.Context,
+    detector: Annotated[
+        DetectorKind, typer.Option("--detector", help="Whose loop; of km3 only --duration, --port, --out and --json are taken.")
+    ] = DetectorKind.RICH,
     rate: Annotated[
         float | None,
         typer.Option(
@@ -126,6 +132,11 @@ def demo(
 
     Exits with 0 when everything was answered and decided on; a broken budget is a warning that names its cause.
     """
+    if detector is DetectorKind.KM3:
+        from nanet.cli import km3_demo
+
+        only_with(context, "--detector km3", {"detector", "duration", "port", "out", "json_file"})
+        raise typer.Exit(km3_demo.show(km3_demo.demo(duration, port, out, json_file), out))
     from nanet.loop import demo as demos
     from nanet.loop import verdict
     from nanet.loop.l0 import default_rate_events_per_s

@@ -178,7 +178,7 @@ def bench_latency(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Measure the latency from an event's last packet to its answer.
+    """Measure how long answers take after an event's last packet.
 
     The same run measures sockperf's round trip for comparison. With --link the loads are 10, 50 and 90 % of each link's critical
     rate, which is found first, and --rate is not used.

@@ -24,7 +24,7 @@ def bench_torus(
     json_file: JsonFile = None,
     csv_file: CsvFile = None,
 ) -> None:
-    """Measure the APEnet+ torus in gateware: link, hop, load curves.
+    """Measure the torus in gateware: link, hop, PUT, load curves.
 
     All in cycles of the RTL, 4x4x4 nodes with packets of 256 B.
     """

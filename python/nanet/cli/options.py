@@ -46,6 +46,21 @@ class Runtime(StrEnum):
     PERSISTENT = "persistent"
 
 
+class DetectorKind(StrEnum):
+    """Whose loop a demo shows."""
+
+    RICH = "rich"
+    KM3 = "km3"
+
+
+def only_with(context: typer.Context, what: str, names: set[str]) -> None:
+    """Refuses options that `what` would not look at. names: of those that it does."""
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name))
+        if parameter.name not in names and given is not None and given.name == "COMMANDLINE":
+            raise typer.BadParameter(f"{parameter.opts[0]} says nothing of {what}", param_hint=f"'{parameter.opts[0]}'")
+
+
 def _reserve(context: typer.Context, path: Path | None) -> Path | None:
     if not context.resilient_parsing:
         outputs.reserve(path)

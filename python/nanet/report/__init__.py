@@ -21,6 +21,7 @@ _MAKERS: dict[str, Callable[[Any], page.Page]] = {  # each takes the result of i
     "bench rings --finder": bench.make_finders,
     "bench gpu": gpu.make_gpu,
     "bench gateware": gateware.make_gateware,
+    "demo --detector km3": km3.make_demo,
     "km3 study": km3.make_study,
     "physics": physics.make_physics,
     "rdma bench": rdma.make_rdma,

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `nanet km3 study`: efficiency, noise, cuts that were scanned, capacity, and one event as pictures."""
+"""The reports of `nanet km3 study` (efficiency, noise, cuts that were scanned, capacity, one event as pictures) and of `nanet demo --detector km3`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from nanet.report.page import Figure, Page, Section, facts_section, number, table
+from nanet.report.page import Figure, Page, Section, facts_section, footer, number, table
 from nanet.report.svg import Axis, Chart
-from nanet.result.keys.km3 import CutsPoint, Display, Rate, Share, StudyResult
+from nanet.result.keys.km3 import CutsPoint, Display, Km3DemoResult, Rate, Share, StudyResult
 
 EFFICIENCY_GOAL, NOISE_GOAL_HZ = 0.99, 10.0
 LEAST_HZ = 0.01  # lower end of axes of rates: less is drawn there
@@ -41,6 +41,36 @@ def make_study(result: StudyResult) -> Page:
     if result["display"]:
         page.sections.append(_display_section(result["display"]))
     page.sections.append(facts_section(result, {"Trigger": result["trigger"]}, []))
+    return page
+
+
+def make_demo(result: Km3DemoResult) -> Page:
+    """The page of `nanet demo --detector km3`."""
+    muons, tower, counters = result["muons"], result["tower"], result["engine"]["counters"]
+    page = Page(
+        title="nanet demo, KM3NeT",
+        over=f"nanet demo --detector km3 \u00b7 {tower['config']['floors']} floors, {tower['rate_gbit_s']:.2f} Gb/s, {tower['elapsed_s']:.1f} s",
+        headline="The chain worked" if result["worked"] else "The chain did not work: " + "; ".join(result["problems"]),
+        lead="An emulated tower sent its hits over UDP; the engine put them together to slices and looked for muons; events came back over UDP and were "
+        "compared with the truth. A muon is found when an event has five hits of its own light.",
+        kept=result["worked"],
+        footer=footer(result),
+    )
+    page.figures = [
+        Figure("hits judged", number(counters["hits_used"])),
+        Figure("muons with 5 seeds or more", number(muons["with_5_seeds"])),
+        Figure("of them found", number(muons["found"])),
+        Figure("events", number(result["events"])),
+    ]
+    rows = [
+        ["packets", number(tower["packets_sent"]), number(counters["packets_accepted"])],
+        ["units: a floor in a slice", number(tower["units"]), number(counters["units_used"])],
+        ["events", number(counters["events_triggered"]), number(result["events"])],
+    ]
+    page.sections = [Section("Books", table(["", "sent", "came"], rows, numbers=(1, 2)), "\n".join(result["problems"]))]
+    if result["display"]:
+        page.sections.append(_display_section(result["display"]))
+    page.sections.append(facts_section(result, {"Engine": result["engine"]["config"], "Tower": tower["config"]}, result["notes"]))
     return page
 
 
@@ -144,7 +174,9 @@ def _capacity_section(result: StudyResult) -> Section:
 
 
 def _display_section(display: Display) -> Section:
-    text = "The event with the most triggered seeds. Grey: other hits; blue: light of the muon; red: triggered seeds. The line is the muon\u2019s track."
+    text = (
+        "Grey: other hits; blue: light of the muon; red: triggered seeds, where they are known. The line is the muon\u2019s track."
+    )
     body = f"<h3>Time and height</h3>{time_chart(display).html()}<h3>In space</h3>{space_chart(display).html()}"
     return Section("One event", body, text)
 

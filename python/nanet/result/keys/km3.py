@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `nanet km3 study` writes."""
+"""What `nanet km3 study` and `nanet demo --detector km3` write."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from nanet.result.keys.base import Base, Config
+from nanet.result.keys.base import ELSEWHERE, Base, Config
+from nanet.result.keys.engine import EngineEnd
 
 
 class Share(TypedDict):
@@ -80,3 +81,24 @@ class StudyResult(Base):
     slice_latency_ms: Annotated[dict[str, float], "from the bytes of a slice to its events on one core: `p50`, `p90`, `p99`, `max`"]
     scan: Annotated[list[CutsPoint], "sets of cuts; empty with `--no-scan`"]
     display: Annotated[Display | None, "null: no muon was found"]
+
+
+class Muons(TypedDict):
+    """Muons of the emulated tower, and what came back."""
+
+    sent: Annotated[int, "emulated"]
+    with_5_seeds: Annotated[int, "of them those whose own light makes 5 or more L1 seeds"]
+    found: Annotated[int, "of those: an event has 5 or more hits of its own light"]
+
+
+class Km3DemoResult(Base):
+    """What `nanet demo --detector km3` writes."""
+
+    worked: Annotated[bool, "all that was sent was judged, and all events came back"]
+    problems: Annotated[list[str], "what did not, a line each"]
+    notes: Annotated[list[str], "of the engine"]
+    muons: Annotated[Muons, "against the truth"]
+    events: Annotated[int, "received, whole"]
+    tower: Annotated[dict[str, Any], ELSEWHERE, "the whole result of the tower, see `nanet emulate km3`"]
+    engine: Annotated[EngineEnd, ELSEWHERE, "the whole result of the engine, see `nanet run`, and the `exit_code` of its process"]
+    display: Annotated[Display | None, "the brightest muon that was found; null: none was"]
