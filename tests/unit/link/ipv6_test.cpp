@@ -303,8 +303,8 @@ TEST_P(Ipv6Xdp, EverythingElseStaysWithTheKernel) {
   const std::vector<From> got = collect(*link, 1);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].data, payload(4, 100));
-  for (Socket6* one : {&other_port, &other_address}) EXPECT_TRUE(one->receive());
-  EXPECT_TRUE(ipv4.receive(1000));
+  for (Socket6* one : {&other_port, &other_address}) EXPECT_TRUE(one->receive(5000));
+  EXPECT_TRUE(ipv4.receive(5000));
 }
 
 TEST_P(Ipv6Xdp, PayloadsStayInPlaceOnMultiplesOf16) {
