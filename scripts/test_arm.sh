@@ -21,12 +21,12 @@ echo "compiled after $((SECONDS - started)) s"
 if [[ ${1:-} == --build ]]; then exit; fi
 
 # qemu-user passes packets on, but not what the kernel says of those that it dropped or that were refused (SO_RXQ_OVFL, MSG_ERRQUEUE), nor when
-# they came (SO_TIMESTAMPING), and it lets no program share packets among sockets (SO_ATTACH_REUSEPORT_CBPF).
+# they came (SO_TIMESTAMPING), nor what a NIC can (SIOCETHTOOL), and it lets no program share packets among sockets (SO_ATTACH_REUSEPORT_CBPF).
 not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SourcePorts.RefusalsOfTheListeningSocketStopNothing
   Setup.LimitedSocketBufferIsNoted 'Gro/Receive.OverflowIsCountedAndFlagged/*' 'Topologies/EngineTest.GoesOnWithoutAnL0tp/*' 'Ipv6Send.*'
   'QueuesByAddress.*' Queues.OneWhoseConsumerStopsTakesNothingFromTheOthers 'Gro/ByKey.*' EngineQueues.OneThreadTakesThemInTurn
   EngineQueues.EachHasAThreadOfItsOwn EngineQueues.AThreadServesSeveral EngineQueues.AConsumerThatStopsTakesNothingFromTheOthers
-  EngineQueues.AForgedKeyIsRefusedByName 'Gro/Stamps.EachMessageHasOne/*' 'StampsOfSuperPackets.*' 'SentNotes.*' 'Clocks/Sent.*')
+  EngineQueues.AForgedKeyIsRefusedByName 'Gro/Stamps.EachMessageHasOne/*' 'StampsOfSuperPackets.*' 'SentNotes.*' 'Clocks/Sent.*' 'NicClockSetUp.*')
 # A GPU's warp emulated under an emulator, and the longest statistics: minutes, and the code is the same on every machine.
 too_slow=('TeamFinders.*' 'MixtureTeam.*' 'Mixture.*' 'AllTargets/TripletsVectors.*' '*.RingsMove*' '*WithNoise'
   'Hough.SameBits*' 'Tripls.SameBits*' 'Histogram.SameBits*' 'Pomh.SameBits*')

@@ -144,7 +144,7 @@ std::optional<flow::Counter> Assembler::learn_length(Unit& unit, const UnitFacts
 }
 
 void Assembler::store(Unit& unit, Stream& stream, const UnitFacts& facts, std::span<const std::byte> payload) {
-  std::memcpy(unit.memory + facts.place, payload.data(), payload.size());
+  if (!payload.empty()) std::memcpy(unit.memory + facts.place, payload.data(), payload.size());
   UnitHead& head = *unit.head;
   ++head.packet_count;
   head.piece_bytes = std::max(head.piece_bytes, static_cast<std::uint32_t>(payload.size()));
