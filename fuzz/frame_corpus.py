@@ -146,6 +146,8 @@ def ndp_frames() -> Inputs:
     yield "tell", icmpv6(136, tell + b"\2\1" + mac)
     yield "tell-all", icmpv6(136, b"\x20" + tell[1:] + b"\2\1" + mac, destination=b"\xff\2" + bytes(13) + b"\1")
     yield "tell-all-asked", icmpv6(136, tell, destination=b"\xff\2" + bytes(13) + b"\1")
+    yield "tell-of-group", icmpv6(136, tell + b"\2\1" + mac, source=b"\xff\2" + bytes(13) + b"\1")
+    yield "echo6-of-group", icmpv6(128, bytes(4) + b"hello", hops=64, source=b"\xff\2" + bytes(13) + b"\1")
     yield "router", icmpv6(134, bytes(20))
     yield "echo6", icmpv6(128, bytes(4) + b"hello", hops=64)
     yield "echo6-reply", icmpv6(129, bytes(4) + b"hello", hops=64)

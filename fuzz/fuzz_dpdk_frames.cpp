@@ -130,6 +130,7 @@ void check_ndp(std::span<const std::byte> frame) {
           "ICMPv6 that no router let through");
   require(ones_complement({frame.subspan(22, 32), frame.subspan(54, icmp_bytes)}, icmp_bytes + 58) == 0, "with a right checksum");
   require(big_endian(frame, 54, 2) == static_cast<std::uint64_t>(ndp.kind) << 8 && !ndp.target.is_multicast(), "of its kind");
+  require(!ndp.from_address.is_multicast(), "of no group");
   const bool asks = ndp.kind == NdpKind::solicitation;
   std::vector<std::byte> written(kNdpFrameBytes);
   const MacAddress mac{2, 0, 0, 0, 0, 9};

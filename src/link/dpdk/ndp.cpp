@@ -32,12 +32,14 @@ IpAddress address_at(std::span<const std::byte> frame, std::size_t offset) {
   return IpAddress::ipv6(bytes);
 }
 
-// The IPv6 packet, if it is ICMPv6 of at least so many bytes right behind the header, with a right checksum; else empty.
+// The IPv6 packet, if it is ICMPv6 of at least so many bytes right behind the header, with a right checksum, of no group (RFC 4443, 2.2: what answers
+// one would be told to many); else empty.
 std::span<const std::byte> icmpv6_in(std::span<const std::byte> frame, std::size_t icmp_bytes_min) {
   if (frame.size() < kIcmpAt + icmp_bytes_min || number_at(frame, 12, 2) != 0x86DD || number_at(frame, kIpAt, 1) >> 4 != 6)
     return {};
   const std::size_t icmp_bytes = number_at(frame, kIpAt + 4, 2);
   if (icmp_bytes < icmp_bytes_min || icmp_bytes > frame.size() - kIcmpAt || number_at(frame, kIpAt + 6, 1) != kIcmpv6) return {};
+  if (address_at(frame, kSourceAt).is_multicast()) return {};
   const std::span<const std::byte> packet = frame.subspan(kIpAt, 40 + icmp_bytes);
   return ipv6_checksum(packet) == 0 ? packet : std::span<const std::byte>{};
 }
