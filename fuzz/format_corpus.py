@@ -37,10 +37,11 @@ def shipped(name: str) -> dict[str, Any]:
     return keys
 
 
-def padded_of_7_bits() -> dict[str, Any]:
-    """MGP whose padded events have fine times of 7 bits: fields at fixed places, but not whole ones."""
+def padded_of_fewer_bits() -> dict[str, Any]:
+    """MGP whose padded events have fine times of 7 bits and hit counts of 6: fields at fixed places, but not whole ones."""
     declared = shipped(MGP)
-    declared["variants"][2]["events"]["header"][1]["bits"] = [6, 0]
+    fields = declared["variants"][2]["events"]["header"]
+    fields[1]["bits"], fields[2]["bits"] = [6, 0], [5, 0]
     return declared
 
 

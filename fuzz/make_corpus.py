@@ -19,7 +19,7 @@ from format_corpus import (
     declarations,
     made_packets,
     packet_of,
-    padded_of_7_bits,
+    padded_of_fewer_bits,
     refused_packets,
     shipped,
     tree,
@@ -207,7 +207,7 @@ def formats() -> Inputs:
     for file in OF_VECTORS["fuzz_mgp"]:
         every = b"".join(packet_of(one) for one in payloads(VECTORS / f"{file}.txt").values())
         yield file, b"\1" + tree(shipped(MGP)) + every
-        yield f"{file}-of-7-bits", b"\1" + tree(padded_of_7_bits()) + every
+        yield f"{file}-of-fewer-bits", b"\1" + tree(padded_of_fewer_bits()) + every
     for name, declared in changed_formats():
         packets_of = made_packets(name.split(" ")[0], 3, 64, Faults())
         yield name.replace(" ", "-"), b"\1" + tree(declared) + b"".join(packets_of)
