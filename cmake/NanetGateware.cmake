@@ -43,13 +43,13 @@ function(nanet_verilate top)
     list(APPEND modules ${more_modules})
   endforeach()
   list(APPEND modules ${arg_SOURCES})
-  # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s.
+  # With a limit, because a module that is written badly verilates for hours; the benches hold each to 60 s of CPU time. Beside other work it may take minutes.
   set(sources "${verilated}/V${name}_fast0.cpp" "${verilated}/V${name}_fast1.cpp" "${verilated}/V${name}_slow.cpp")
   add_custom_command(
     OUTPUT ${sources} "${verilated}/V${name}.h"
     COMMAND "${CMAKE_COMMAND}" -E rm -rf "${verilated}"  # files of an older one
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${verilated}"
-    COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 240 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
+    COMMAND "${CMAKE_COMMAND}" -E env "VERILATOR_ROOT=${verilator_root}" timeout 1800 "${verilator_root}/bin/verilator_bin" --cc -O3 --assert
             --x-initial unique --x-assign unique --quiet --prefix V${name} --top-module ${top} ${arg_PARAMETERS} ${arg_OPTIONS} --Mdir "${verilated}" ${packages} ${modules}
     COMMAND "${CMAKE_COMMAND}" -D "FOLDER=${verilated}" -D "TOP=${name}" -P "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
     DEPENDS ${packages} ${modules} "${PROJECT_SOURCE_DIR}/cmake/GatewareSources.cmake"
