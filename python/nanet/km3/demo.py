@@ -13,12 +13,10 @@ from nanet.config.components import Tower as TowerConfig
 from nanet.km3 import daq
 from nanet.km3.recordings import collect
 from nanet.km3.trigger import HIT
-from nanet.km3.truth import Muon, Tower, seed_kinds
+from nanet.km3.truth import CHARGE_UNIT_PE, SEEDS_MUON, Muon, Tower, display_of, own_hits, seed_kinds
 from nanet.result.keys.km3 import Display, Muons
 
-SEEDS_MUON = 5  # L1 seeds of its own light of a muon that has to be found
 OWN_HITS = 5  # hits of its own light that an event of a muon has, or more
-SAME_NS = 1.5  # a hit's time is a whole ns
 L1 = {"simple_ns": 20.0, "floor_ns": 200.0, "charge_pe": 2.5}  # the trigger's defaults
 
 
@@ -38,7 +36,7 @@ class Found:
         for number, hits in enumerate(self.events):
             if len(hits) == 0 or hits["time_ns"][-1] < light[0] or hits["time_ns"][0] > light[-1]:
                 continue
-            own = int(_own(hits, light, muon).sum())
+            own = int(own_hits(hits, muon, slice_ns).sum())
             if own > most:
                 best, most = number, own
         return best
@@ -51,16 +49,8 @@ def _hits(event: daq.Event, first: Mapping[tuple[int, int], int], gps_second: in
     hits["pm"] = [
         first[divmod(int(module), 256)] + int(pm) for module, pm in zip(event.hits["module"], event.hits["channel"], strict=True)
     ]
-    hits["charge_pe"] = event.hits["tot"] * np.float32(0.1)
+    hits["charge_pe"] = event.hits["tot"] * CHARGE_UNIT_PE
     return hits
-
-
-def _own(hits: NDArray[np.void], light: NDArray[np.float64], muon: Muon) -> NDArray[np.bool_]:
-    """Which hits are of the muon."""
-    own = np.zeros(len(hits), bool)
-    for pm, at in zip(muon.hits["pm"], light, strict=True):
-        own |= (hits["pm"] == pm) & (np.abs(hits["time_ns"] - at) < SAME_NS)
-    return own
 
 
 def muons_of(tower: Tower, slices: int, found: Found) -> tuple[Muons, Display | None]:
@@ -78,25 +68,12 @@ def muons_of(tower: Tower, slices: int, found: Found) -> tuple[Muons, Display | 
         seen += 1
         if shown is None or len(muon.hits) > len(shown[1].hits):
             shown = event, muon
-    return {"sent": sent, "with_5_seeds": bright, "found": seen}, shown and _display(tower, found.events[shown[0]], shown[1])
-
-
-def _display(tower: Tower, hits: NDArray[np.void], muon: Muon) -> Display:
-    light = muon.hits["time_ns"] + muon.slice * tower.slice_ns
-    own = _own(hits, light, muon)
-    zero_ns = float(light[0])
-    places = tower.detector.pms[hits["pm"]]
-    rows = [
-        [float(place["x_m"]), float(place["y_m"]), float(place["z_m"]), float(hit["time_ns"]) - zero_ns, float(hit["charge_pe"]),
-         float(mine), 0.0]
-        for place, hit, mine in zip(places, hits, own, strict=True)
-    ]  # fmt: skip
-    return {
-        "hits": rows,
-        "position_m": list(muon.position_m),
-        "direction": list(muon.direction),
-        "time_ns": muon.time_ns + muon.slice * tower.slice_ns - zero_ns,
-    }
+    muons: Muons = {"sent": sent, "with_5_seeds": bright, "found": seen}
+    if shown is None:
+        return muons, None
+    hits, brightest = found.events[shown[0]], shown[1]
+    zero_ns = float(brightest.hits["time_ns"][0]) + brightest.slice * tower.slice_ns
+    return muons, display_of(tower, brightest, hits, zero_ns, np.zeros(len(hits), bool))
 
 
 def truth_of(config: TowerConfig) -> Tower:

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from nanet.config.components import Km3Trigger
 from nanet.km3.needs import stats
 from nanet.km3.trigger import Found, Trigger
-from nanet.km3.truth import HITS_KIND, Muon, Tower, seed_kinds
+from nanet.km3.truth import HITS_KIND, SAME_NS, SEEDS_MUON, Muon, Tower, display_of, seed_kinds
 from nanet.result import files
 from nanet.result.keys.km3 import CutsPoint, Display, Rate, SeedPoint, Share, StudyResult
 
 CONFIDENCE = 0.95
-SEEDS_MUON = 5  # L1 seeds of a muon that has to be found
 SEEDS_OWN = 2  # triggered seeds of its own light that an event of a muon has, or more
 SEEDS_SHOWN = 12
-SAME_NS = 1.5  # a hit's time is a whole ns before calibration
 SCAN: tuple[dict[str, Any], ...] = tuple(
     {"seeds_min": seeds, "time_extra_ns": extra, "direction_step_deg": step}
     for seeds in (3, 4, 5, 6)
@@ -235,28 +233,14 @@ def _display(judged: Judged, muons: Sequence[Muon], tower: Tower) -> Display | N
     if found is None:
         return None
     event = found.events[int(found.events["seed_count"].argmax())]
-    hits, seeds = found.hits_of(event), found.seeds_of(event)
+    hits, seeds = found.hits_of(event).copy(), found.seeds_of(event)
     zero_ns = seeds["time_ns"][0] + event["slice"] * tower.slice_ns
     muon = min(muons, key=lambda one: abs(_middle_ns(one, tower) - zero_ns), default=None)
     if muon is None or len(muon.hits) == 0:
         return None
-    places = tower.detector.pms[hits["pm"]]
-    times = hits["time_ns"] + event["slice"] * tower.slice_ns - zero_ns
-    light = muon.hits["time_ns"] + muon.slice * tower.slice_ns - zero_ns
-    own = [
-        bool(((muon.hits["pm"] == hit["pm"]) & (np.abs(light - at) < SAME_NS)).any()) for hit, at in zip(hits, times, strict=True)
-    ]
-    of_seed = [bool(((seeds["pm"] == hit["pm"]) & (seeds["time_ns"] == hit["time_ns"])).any()) for hit in hits]
-    rows = [
-        [float(place["x_m"]), float(place["y_m"]), float(place["z_m"]), float(at), float(hit["charge_pe"]), float(a), float(b)]
-        for place, at, hit, a, b in zip(places, times, hits, own, of_seed, strict=True)
-    ]
-    return {
-        "hits": rows,
-        "position_m": list(muon.position_m),
-        "direction": list(muon.direction),
-        "time_ns": muon.time_ns + muon.slice * tower.slice_ns - zero_ns,
-    }
+    is_seed = np.array([((seeds["pm"] == hit["pm"]) & (seeds["time_ns"] == hit["time_ns"])).any() for hit in hits], bool)
+    hits["time_ns"] += event["slice"] * tower.slice_ns
+    return display_of(tower, muon, hits, zero_ns, is_seed)
 
 
 def _middle_ns(muon: Muon, tower: Tower) -> float:

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from nanet.km3.detector import Detector
 from nanet.km3.trigger import CHARGE, FLOOR, HIT, SIMPLE
+from nanet.result.keys.km3 import Display
 
 HITS_KIND = 1
 CHARGE_UNIT_PE = np.float32(0.1)
+SEEDS_MUON = 5  # L1 seeds of its own light of a muon that has to be found
+SAME_NS = 1.5  # a hit's time is a whole ns before calibration
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,31 @@ def seed_kinds(
             if int(theirs["end"]) + int(mine["end"]) == 3 and later <= floor_ns:
                 kinds[i] |= FLOOR
     return kinds
+
+
+def own_hits(hits: NDArray[np.void], muon: Muon, slice_ns: float) -> NDArray[np.bool_]:
+    """Which hits, with times since the run began, are of the muon."""
+    own = np.zeros(len(hits), bool)
+    for light in muon.hits:
+        own |= (hits["pm"] == light["pm"]) & (np.abs(hits["time_ns"] - (light["time_ns"] + muon.slice * slice_ns)) < SAME_NS)
+    return own
+
+
+def display_of(tower: Tower, muon: Muon, hits: NDArray[np.void], zero_ns: float, is_seed: NDArray[np.bool_]) -> Display:
+    """A muon and the hits of an event, whose times are since the run began; they are shown since zero_ns."""
+    places = tower.detector.pms[hits["pm"]]
+    columns = (
+        places["x_m"],
+        places["y_m"],
+        places["z_m"],
+        hits["time_ns"] - zero_ns,
+        hits["charge_pe"],
+        own_hits(hits, muon, tower.slice_ns),
+        is_seed,
+    )
+    return {
+        "hits": np.column_stack([np.asarray(column, float) for column in columns]).tolist(),
+        "position_m": list(muon.position_m),
+        "direction": list(muon.direction),
+        "time_ns": muon.time_ns + muon.slice * tower.slice_ns - zero_ns,
+    }
