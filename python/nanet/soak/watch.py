@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.machine.processes import udp_port, udp_rows
 from nanet.soak.keys import Flatness
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -65,12 +66,7 @@ def core_wait_ns(pid: int) -> int:
 
 def queued_bytes(pid: int, ports: Collection[int]) -> int:
     """What waits in the UDP sockets at these ports, in the network namespace of a process; 0 when it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]
-    except OSError:
-        return 0
-    rows = [line.split() for line in lines]
-    return sum(int(row[4].partition(":")[2], 16) for row in rows if int(row[1].rpartition(":")[2], 16) in ports)
+    return sum(int(row[4].partition(":")[2], 16) for row in udp_rows(pid) if udp_port(row) in ports)
 
 
 def steal_ns(cores: Sequence[int]) -> int:
