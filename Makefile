@@ -157,7 +157,7 @@ bench-links: packages-bench packages-links packages-peers $(STAMPS)/native $(STA
 	$(BIN)/nanet bench latency --link all --json out/bench-latency-links.json --csv out/links.csv
 	$(BIN)/nanet bench rate --link all --json out/bench-rate-links.json --csv out/links.csv
 
-bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS)/test $(STAMPS)/cpp-tests ## each benchmark once and briefly: that it runs, not how fast
+bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS)/test $(STAMPS)/cpp-tests ## each benchmark that no test runs, once and briefly: that it runs, not how fast
 	@$(build_all)
 	scripts/bench_smoke.sh $(BUILD)
 

@@ -10,15 +10,16 @@ target_compile_features(nanet_test_headers PRIVATE cxx_std_20)
 target_compile_options(nanet_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
 target_precompile_headers(nanet_test_headers PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/headers.hpp")
 
-# nanet_unit_tests(NAME [NO_THREADS] [SLOW] [OPTIMISED] [SHARDS N] [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one
+# nanet_unit_tests(NAME [NO_THREADS] [SLOW] [OPTIMISED] [SHARDS N] [LOCK OF] [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one
 # and to each nanet_MORE.
 #   NO_THREADS  starts no thread (scripts/check_layers.py watches its library): there is nothing in it for ThreadSanitizer
 #   SLOW        left out of `make test-quick`
 #   OPTIMISED   computes for a minute: compiled like the library
 #   SHARDS      as so many tests for CTest, which runs them side by side
-# All others share the machine's network and its clock: CTest runs one of them at a time, beside those without threads.
+#   LOCK        of those with threads that have the same one, CTest runs one at a time, and each of its shards, beside all others. Without it
+#               they share `network`: they count what the machine's network and its clock do
 function(nanet_unit_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_THREADS;SLOW;OPTIMISED" "SHARDS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_THREADS;SLOW;OPTIMISED" "SHARDS;LOCK" "")
   if(arg_NO_THREADS AND NANET_SANITIZE MATCHES "thread")
     message(STATUS "test_${name}: not built (no thread in it)")
     return()
@@ -43,6 +44,9 @@ function(nanet_unit_tests name)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
+  if(NOT arg_LOCK)
+    set(arg_LOCK network)
+  endif()
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
     set(test unit.${name})
@@ -57,7 +61,7 @@ function(nanet_unit_tests name)
     add_test(NAME ${test} COMMAND test_${name})
     set_tests_properties(${test} PROPERTIES TIMEOUT 900 ENVIRONMENT "${environment}")  # under a sanitizer the ring finders take ten times as long
     if(NOT arg_NO_THREADS)
-      set_tests_properties(${test} PROPERTIES RESOURCE_LOCK network)
+      set_tests_properties(${test} PROPERTIES RESOURCE_LOCK ${arg_LOCK}.${shard})
     endif()
     if(arg_SLOW)
       set_tests_properties(${test} PROPERTIES LABELS slow COST 100)  # begun first

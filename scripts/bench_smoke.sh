@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs each benchmark once and briefly: it must end and write the figures that it promises. How fast it was is not judged
-# here, so that a busy or slow machine cannot fail it.
+# Runs once and briefly each benchmark that no test runs (tests/integration has nanet bench rings, rate, latency and their links, tests/python the
+# gateware's and RDMA's): it must end and write the figures that it promises. How fast it was is not judged here, so that a busy or slow machine
+# cannot fail it.
 #
 #   scripts/bench_smoke.sh BUILD      BUILD: the build folder, with the benchmarks in it
 set -euo pipefail
@@ -42,8 +43,8 @@ smoke() {  # key that the JSON file must hold, arguments of nanet bench
   shift
   json=$out/$(tr -cs 'a-z\n' - <<<"$*").json
   echo "--- nanet bench $*"
-  local page=(--out "$out")
-  [[ $1 != assemble && $1 != km3-* ]] || page=()
+  local page=()
+  [[ $1 != torus ]] || page=(--out "$out")
   .venv/bin/nanet bench "$@" --short "${page[@]}" --json "$json" || status=$?
   ((status <= 1)) || fail "nanet bench $* broke" "exit status $status" "run it by hand"
   .venv/bin/python - "$json" "$key" <<'EOF' || fail "nanet bench $* wrote no $key" "the documented schema has it" "see $json"
@@ -55,32 +56,15 @@ assert isinstance(value, (int, float)), value
 EOF
   ran=$((ran + 1))
 }
-smoke math.events_per_s rings
-smoke same_bits rings --finder almagest
-smoke critical_rate_events_per_s rate
-smoke p50_above_sockperf_us latency
 smoke repeat_s assemble --format ejfat
 smoke server_busy.round_trip_us.p99_9 km3-control
-smoke unexplained_packets latency --link gro --lowest 1e4 --highest 1e6
 
 notes=()
 if [[ -x $build/bench/gateware/bench_gateware ]]; then
-  smoke last_byte_to_last_write_cycles.max gateware --program "$build/bench/gateware/bench_gateware"
   smoke latency_values km3-link --program "$build/bench/gateware/bench_km3_link"
   smoke link.efficiency_4096 torus --program "$build/bench/torus/bench_torus"
 else
-  notes+=("nanet bench gateware, km3-link and torus not run: built without the model of the gateware (make links)")
-fi
-
-# Needs UCX. Every byte must be right: 1 is a failure here.
-if .venv/bin/python -c 'from nanet import rdma; rdma.native()' 2>"$out/errors.txt"; then
-  echo "--- nanet rdma bench"
-  .venv/bin/nanet rdma bench --size 8 --size 64KiB --iterations 20 --out "$out" >"$out/figures.txt" ||
-    fail "nanet rdma bench broke" "exit status $?: $(tail -n 1 "$out/figures.txt")" "run it by hand"
-  grep -q 'every byte was right' "$out/figures.txt" || fail "nanet rdma bench checked nothing" "it does not say so" "run it by hand"
-  ran=$((ran + 1))
-else
-  notes+=("nanet rdma bench not run: $(tail -n 1 "$out/errors.txt")")
+  notes+=("nanet bench km3-link and torus not run: built without the model of the gateware (make links)")
 fi
 
 # Those for a GPU, if the GPU code was built. Without a GPU each must say so, in one line, and end with status 2.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nanet/rdma/worker.hpp"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -9,8 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "rdma/worker_state.hpp"
 
@@ -213,9 +214,13 @@ void WorkerState::wait(std::uint32_t timeout_ms) {
   }
 }
 
-// Spinning is bounded: afterwards others may have the core.
-void WorkerState::pause(unsigned turn) {
-  if (turn > 1000) sched_yield();
+// Spinning is bounded: afterwards others may have the core, and who has waited for milliseconds sleeps between two looks.
+void WorkerState::pause(unsigned idle_turns) {
+  if (idle_turns > 4000) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  } else if (idle_turns > 1000) {
+    std::this_thread::yield();
+  }
 }
 
 void WorkerState::close(ucp_ep_h endpoint, std::uint32_t flags, std::shared_ptr<UcxWorker> of) {

@@ -111,7 +111,7 @@ class WorkerState {
   // Serves the worker until done() or the deadline. Returns done().
   template <typename Done>
   bool run_until(const Done& done, std::uint64_t deadline);
-  static void pause(unsigned turn);
+  static void pause(unsigned idle_turns);
 
   // A worker of UCX for one connection more, and for one guest more. Throw SetupError.
   // All peers of a worker put their messages into one queue in shared memory, where one that is killed within a message leaves a gap through

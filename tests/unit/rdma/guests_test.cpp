@@ -69,7 +69,7 @@ class KilledWriter : public Guests {
     const auto end = steady_clock::now() + test::RingOwner::PATIENCE;
     while (!done() && steady_clock::now() < end) {
       taken.all();
-      if (!owner.worker.progress()) std::this_thread::yield();
+      if (!owner.worker.progress()) std::this_thread::sleep_for(microseconds(20));
     }
     taken.all();
     return done();
@@ -250,7 +250,9 @@ TEST_P(Guests, leave_nothing_behind) {
       taken.count = 0;
       WriterProcess writer(transports, owner.target.port(), "ring");
       const auto end = steady_clock::now() + test::RingOwner::PATIENCE;
-      for (; taken.count == 0 && steady_clock::now() < end; owner.worker.progress()) taken.all();
+      for (; taken.count == 0 && steady_clock::now() < end; taken.all()) {
+        if (!owner.worker.progress()) std::this_thread::sleep_for(microseconds(20));
+      }
       EXPECT_GT(taken.count, 0u) << number;
       writer.kill();
       all_go();

@@ -48,7 +48,7 @@ struct RingOwner {
     const auto end = std::chrono::steady_clock::now() + PATIENCE;
     while (std::chrono::steady_clock::now() < end) {
       if (const auto payload = ring.reader.take()) return payload;
-      if (!worker.progress()) std::this_thread::yield();
+      if (!worker.progress()) std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return std::nullopt;
   }
