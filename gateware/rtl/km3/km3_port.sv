@@ -19,6 +19,7 @@ module km3_port #(
     parameter int HYDROPHONE_WORDS = 64,
     parameter int INSTRUMENT_WORDS = 60,
     parameter int CONTROL_WORDS = 128,
+    parameter int PACKET_WORDS = 4470,  // of a packet after its head, of 16 bits: 8,940 B
     parameter int BUFFER_WORDS = 4096,  // of whole frames [8 B]
     parameter int QUEUE_WORDS = 1024,   // [16 B]
     parameter int FIFO_WORDS = 1024,
@@ -26,7 +27,6 @@ module km3_port #(
     parameter int SLIDE_BITS = 1,
     parameter int GAP_CYCLES = 32,
     parameter int SEARCH_CYCLES = 20000,
-    localparam int PACKET_WORDS = 4470,  // of 16 bits: 8,940 B
     localparam int PHASE_BITS = $clog2(PHASE_STEPS)
 ) (
     input logic clk,

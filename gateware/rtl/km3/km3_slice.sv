@@ -39,7 +39,10 @@ module km3_slice #(
     CARRY
   } state_t;
   state_t state;
-  logic runs, is_before, is_after, was_last, follows;
+  logic runs, was_last, follows;
+  logic [2:0] to_begin, to_last;  // of the seconds: less or more, equal; of the numbers: less or more
+  wire is_before = to_begin[2] || (to_begin[1] && to_begin[0]);
+  wire is_after = to_last[2] || (to_last[1] && to_last[0]);
   km3_pkg::time_t last, due;  // of the slice; after the last one that came
   logic [15:0] frames;  // of a slice of this run
   logic [16:0] sum;
@@ -52,8 +55,8 @@ module km3_slice #(
     number_next <= at.number + 1'b1;
     case (state)
       COMPARE: begin
-        is_before <= at < begin_at;
-        is_after <= at > last;
+        to_begin <= {at.second < begin_at.second, at.second == begin_at.second, at.number < begin_at.number};
+        to_last <= {at.second > last.second, at.second == last.second, at.number > last.number};
         was_last <= at == last;
         follows <= at == due;
         state <= DECIDE;

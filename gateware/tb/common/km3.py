@@ -38,9 +38,9 @@ class Geometry:
 
 @dataclass
 class Frame:
-    second: int
-    number: int
     slots: list[list[int]]
+    second: int = 0
+    number: int = 0
     floor: int = 1
     spoiled: int | None = None  # this word of it has another bit
 
@@ -78,6 +78,14 @@ def encode(words: list[Word], disparity: int) -> tuple[list[int], int]:
     return codes, disparity
 
 
+_SYMBOLS = {as_word([code]): symbol for codes in CODES.values() for symbol, code in codes.items()}
+
+
+def decode(codes: int) -> Word:
+    low, high = _SYMBOLS[codes & 1023], _SYMBOLS[codes >> 10]
+    return low[0] | high[0] << 1, low[1] | high[1] << 8
+
+
 def any_slots(rng: Random, geometry: Geometry, share: float = 0.5) -> list[list[int]]:
     """Whole records in each slot; share: of the slots that have any."""
     slots = []
@@ -89,34 +97,57 @@ def any_slots(rng: Random, geometry: Geometry, share: float = 0.5) -> list[list[
 
 
 class FloorSource:
-    """Sends frames on `PREFIX_bits`, one after the other, a word at each edge of `clock`; None in the queue: a frame's time without one. dark: no light."""
+    """Sends on `bits`, a word at each edge of `clock`, from begin() on, period by period: what is queued gets the period's time; with None, or nothing, a period
+    has no frame. sent: the frames that went, bad ones too. dark: no light."""
 
     def __init__(self, clock: Any, bits: Any, geometry: Geometry) -> None:
         self.clock, self.bits, self.geometry = clock, bits, geometry
         self.queue: deque[Frame | None] = deque()
-        self.begun = 0
+        self.sent: list[Frame] = []
+        self.second: int | None = None
+        self.number = 0
         self.dark = False
-        self.disparity = -1
+        self.periods = 0
         bits.value = 0
         cocotb.start_soon(self._run())
 
+    def begin(self, second: int, number: int = 0) -> None:
+        self.second, self.number = second, number
+
+    def forget(self) -> None:
+        self.sent.clear()
+
     async def _run(self) -> None:
         edge = RisingEdge(self.clock)
+        disparity = -1
         while True:
-            frame = self.queue.popleft() if self.queue else None
-            # Without a frame a few idle words: the next begins soon after it was asked for.
-            words = words_of(frame, self.geometry) if frame else [IDLE] * (self.geometry.frame_words if self.queue else 4)
-            self.begun += frame is not None
-            codes, self.disparity = encode(words, self.disparity)
+            words = [IDLE] * 4
+            if self.second is not None:
+                frame = self.queue.popleft() if self.queue else None
+                words = [IDLE] * self.geometry.frame_words
+                if frame:
+                    frame.second, frame.number = self.second, self.number
+                    words = words_of(frame, self.geometry)
+                    self.sent.append(frame)
+                self.number += 1
+                if self.number == self.geometry.frames_per_s:
+                    self.second, self.number = self.second + 1, 0
+            codes, disparity = encode(words, disparity)
             for code in codes:
                 self.bits.value = 0 if self.dark else code
                 await edge
+            self.periods += 1
 
     async def drain(self) -> None:
+        """Until what is queued has gone, and been taken apart."""
+        edge = RisingEdge(self.clock)
         while self.queue:
-            await RisingEdge(self.clock)
-        for _ in range(self.geometry.frame_words + 60):
-            await RisingEdge(self.clock)
+            await edge
+        until = self.periods + 1
+        while self.periods < until:
+            await edge
+        for _ in range(100):
+            await edge
 
 
 @dataclass(frozen=True)
@@ -146,6 +177,7 @@ class Tower:
         self.slice = -1
         self.due: int | None = None
         self.offsets, self.sequences = [0] * 4, [0] * 4
+        self.fresh = True
         self.holed = False  # something of this slice is missing
 
     def take(self, frame: Frame) -> None:
@@ -161,9 +193,10 @@ class Tower:
         if index != self.due:
             self.counts["missing"] += 1
             self.offsets = [offset + HOLE_BYTES for offset in self.offsets]
-            if any(self.sequences) or self.packets:
+            if not self.fresh:
                 self.sequences = [number + 1 for number in self.sequences]
             self.holed = True
+        self.fresh = False
         self.due = index + 1
         self._packets(frame, ends=place == self.slice_frames - 1)
 

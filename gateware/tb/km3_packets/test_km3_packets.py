@@ -103,7 +103,7 @@ async def every_kind_of_every_frame(dut: Any) -> None:
     tower = await port.begin(run=0x7FFF_FFF1, second=0xFFFF_0001, slice_frames=7)
     for index in range(40 if SHORT else 250):
         share = port.rng.choice((0, 0.3, 0.6, 1))
-        await port.send(tower, Frame(*at(index, 0xFFFF_0001), any_slots(port.rng, GEOMETRY, share)))
+        await port.send(tower, Frame(any_slots(port.rng, GEOMETRY, share), *at(index, 0xFFFF_0001)))
     await port.same(tower)
 
 
@@ -120,10 +120,10 @@ async def frames_are_missing(dut: Any) -> None:
         for _ in range(40 if SHORT else 150):
             slots = any_slots(port.rng, GEOMETRY, 0.7)
             if index < 0:
-                await port.source.send(Frame(*at(index, 100), slots))
+                await port.source.send(Frame(slots, *at(index, 100)))
                 tower.counts["unplaced"] += 1
             else:
-                await port.send(tower, Frame(*at(index, 100), slots))
+                await port.send(tower, Frame(slots, *at(index, 100)))
             index += port.rng.choice((1, 1, 1, 1, 2, 3, 17))
         await port.same(tower)
 
@@ -134,13 +134,13 @@ async def a_time_far_ahead_is_not_taken(dut: Any) -> None:
     port = Port(dut)
     await port.bench.reset()
     tower = await port.begin(run=1, second=50, slice_frames=1)
-    await port.send(tower, Frame(50, 0, any_slots(port.rng, GEOMETRY)))
-    ahead = Frame(50 + 2500 // FRAMES_PER_S, 0, any_slots(port.rng, GEOMETRY))
+    await port.send(tower, Frame(any_slots(port.rng, GEOMETRY), 50, 0))
+    ahead = Frame(any_slots(port.rng, GEOMETRY), 50 + 2500 // FRAMES_PER_S)
     for _ in range(2):
         await port.source.send(ahead)
         tower.counts["unplaced"] += 1
     await port.send(tower, ahead)
-    await port.send(tower, Frame(50, 1, any_slots(port.rng, GEOMETRY)))
+    await port.send(tower, Frame(any_slots(port.rng, GEOMETRY), 50, 1))
     assert tower.counts["unplaced"] == 3
     await port.same(tower)
 
@@ -150,16 +150,16 @@ async def runs_and_settings_change(dut: Any) -> None:
     """A run begins at any moment: a frame is of the one before or of it, whole. Sampled hits have their kind, a floor without time its flag. Not enabled, nothing leaves."""
     port = Port(dut)
     await port.bench.reset()
-    await port.source.send(Frame(10, 0, any_slots(port.rng, GEOMETRY, 1)))
+    await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 1), 10))
     assert port.bench.counts["unplaced"] == 1, "not enabled"
     dut.enable.value = 1
-    await port.source.send(Frame(10, 0, any_slots(port.rng, GEOMETRY, 1)))
+    await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 1), 10))
     assert port.bench.counts["unplaced"] == 2, "no run"
     port.bench.forget_counts()
     towers = [await port.begin(run=3, second=20, slice_frames=4)]
     await port.bench.wait(3)
     for index in range(12):
-        await port.send(towers[-1], Frame(*at(index, 20), any_slots(port.rng, GEOMETRY, 1)))
+        await port.send(towers[-1], Frame(any_slots(port.rng, GEOMETRY, 1), *at(index, 20)))
         if index == 5:
             towers.append(await port.begin(run=4, second=20, slice_frames=3))
             await port.bench.wait(150)
@@ -168,7 +168,8 @@ async def runs_and_settings_change(dut: Any) -> None:
     dut.sampled.value, dut.s_timed.value = 1, 0
     port.came.clear()
     await port.bench.wait(1)
-    await port.source.send(Frame(*at(12, 20), [[port.rng.randrange(1 << 16)] * 3 if KINDS[s] else [] for s in range(10)]))
+    slots = [[port.rng.randrange(1 << 16)] * 3 if KINDS[s] else [] for s in range(10)]
+    await port.source.send(Frame(slots, *at(12, 20)))
     await port.bench.wait(100)
     assert {packet.data[6] for packet in port.came} == {2, 3, 4, 5}
     assert {packet.data[7] for packet in port.came} == {2}
@@ -177,7 +178,7 @@ async def runs_and_settings_change(dut: Any) -> None:
     port.came.clear()
     for index in range(13, 30):
         port.route(tuple(port.rng.randrange(4) for _ in range(4)))
-        await port.source.send(Frame(*at(index, 20), any_slots(port.rng, GEOMETRY, 0.8)))
+        await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 0.8), *at(index, 20)))
     await port.bench.wait(100)
     for packet in port.came:
         if packet.data[:4] == b"KM3F":
