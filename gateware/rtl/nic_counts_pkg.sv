@@ -221,4 +221,13 @@ package nic_counts_pkg;
     logic count_down;
     logic count_up;
   } km3_counts_t;
+  localparam int KM3_NODE_COUNTS = 6;
+  typedef struct packed {
+    logic host_no_route;
+    logic from_host;
+    logic to_host;
+    logic gps_silent;
+    logic gps_period;
+    logic gps_pulse;
+  } km3_node_counts_t;
 endpackage

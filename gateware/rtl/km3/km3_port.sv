@@ -7,7 +7,8 @@
 // Contract
 //   * clk is the core's, faster than the words of the link. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`; gps_* are of
 //     ref_clk, the link's pins as of km3_shore. rst, of clk, is a flip-flop. link_rst, a level of clk, begins the link anew.
-//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait.
+//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait. What the link's own FIFO holds of them is lost when
+//     it begins anew.
 //   * settings.floor is also the floor whose frames are wanted. Status is of clk, and follows.
 //   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + overrun + full;
 //     packet = queue_full + what leaves by m_axis_*.
@@ -100,7 +101,7 @@ module km3_port #(
   );
 
   // --- the link ---
-  logic locked, up_head, up_valid, up_end, up_good, control_valid, control_ready;
+  logic locked, up_head, up_valid, up_end, up_good, control_valid, control_ready, control_taken;
   logic [4:0] slip;
   km3_pkg::head_t head;
   logic [SLOT_BITS-1:0] up_slot;
@@ -118,6 +119,7 @@ module km3_port #(
       .m_rst (ref_rst),
       .m_bits(ref_floor)
   );
+  assign control_ready = control_taken && !ref_link_rst;  // in its reset it would take words and forget them
   km3_shore #(
       .LINE_MBPS(LINE_MBPS),
       .FRAMES_PER_S(FRAMES_PER_S),
@@ -140,8 +142,8 @@ module km3_port #(
       .gps_set,
       .gps_second,
       .floor(ref_floor),
-      .control_valid,
-      .control_ready,
+      .control_valid(control_valid && !ref_link_rst),
+      .control_ready(control_taken),
       .control_data,
       .express_valid(1'b0),
       .express_ready(),

@@ -36,6 +36,7 @@ module km3_slice #(
     COMPARE,
     DECIDE,
     STEP,
+    SUM,
     CARRY
   } state_t;
   state_t state;
@@ -48,11 +49,12 @@ module km3_slice #(
   logic [16:0] sum;
   logic [15:0] number_next;
   logic [STEP_BITS-1:0] steps;
-  wire begins_second = int'(last.number) == FRAMES_PER_S - 1;
-  wire sum_over = int'(sum) >= FRAMES_PER_S;
+  logic begins_second, sum_over;  // of last and sum, a cycle later
   always_ff @(posedge clk) begin
     done <= 1'b0;
     number_next <= at.number + 1'b1;
+    begins_second <= int'(last.number) == FRAMES_PER_S - 1;
+    sum_over <= int'(sum) >= FRAMES_PER_S;
     case (state)
       COMPARE: begin
         to_begin <= {at.second < begin_at.second, at.second == begin_at.second, at.number < begin_at.number};
@@ -87,8 +89,9 @@ module km3_slice #(
         due.second <= last.second + 32'(begins_second);
         sum <= {1'b0, last.number} + {1'b0, frames};
         steps <= steps - 1'b1;
-        state <= CARRY;
+        state <= SUM;
       end
+      SUM: state <= CARRY;
       CARRY: begin
         last.number <= sum_over ? 16'(sum - 17'(FRAMES_PER_S)) : sum[15:0];
         last.second <= last.second + 32'(sum_over);

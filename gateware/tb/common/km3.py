@@ -150,6 +150,34 @@ class FloorSource:
             await edge
 
 
+class Link:
+    """What the shore sends on `codes`, from now on."""
+
+    def __init__(self, clock: Any, codes: Any, geometry: Geometry) -> None:
+        self.clock, self.codes, self.geometry = clock, codes, geometry
+        self.words: list[Word] = []
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.clock)
+        while True:
+            await edge
+            self.words.append(decode(int(self.codes.value)))
+
+    def control(self) -> bytes:
+        """Of all whole frames the slot of slow control; each is as the page says."""
+        got, size = b"", self.geometry.slot_words[9]
+        for begin in (at for at, word in enumerate(self.words) if word == (1, DOWN << 8 | K28_5)):
+            frame = self.words[begin : begin + 10 + size]
+            if len(frame) == 10 + size:
+                count = frame[5][1]
+                assert frame[6:8] == crc(frame[:6])
+                assert frame[-2:] == crc(frame[:6] + frame[8:-2])
+                assert frame[8 + count : -2] == [IDLE] * (size - count)
+                got += b"".join(word.to_bytes(2, "little") for _, word in frame[8 : 8 + count])
+        return got
+
+
 @dataclass(frozen=True)
 class Sent:
     """A packet as it should come: of which class (0 modules, 1 hydrophones, 2 instruments, 3 slow control), its bytes, its time."""

@@ -9,7 +9,7 @@ from cocotb.triggers import RisingEdge
 from common.bench import PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
 from common.clocks import Steady
 from common.counts import ROWS
-from common.km3 import DOWN, IDLE, K28_5, SLOTS, Frame, FloorSource, Geometry, Tower, Word, any_slots, crc, decode
+from common.km3 import SLOTS, FloorSource, Frame, Geometry, Link, Tower, any_slots
 from common.streams import Packet, StreamSink, StreamSource
 
 LINE_MBPS, FRAMES_PER_S = PARAMETERS.get("LINE_MBPS", 800), PARAMETERS.get("FRAMES_PER_S", 50000)
@@ -264,8 +264,7 @@ async def slow_control_to_the_floor(dut: Any) -> None:
     """Payloads of any length, as fast as they come: every byte in order in the slots of frames, each frame as the page says; more than there is room for is dropped whole."""
     port = PortBench(dut)
     await port.begin()
-    words: list[Word] = []
-    task = cocotb.start_soon(watch(dut, words))
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY)
     sent = [bytes(port.rng.randrange(256) for _ in range(size)) for size in (1, 2, 28, 7, 8, 9, 28, 31, 33, 600)]
     for payload in sent:
         port.source.send(Packet(payload))
@@ -280,33 +279,9 @@ async def slow_control_to_the_floor(dut: Any) -> None:
     sent.append(b"end.")
     port.source.send(Packet(sent[-1]))
     await port.ref.wait(16 * GEOMETRY.frame_words)
-    task.cancel()
     counts = await port.finish()
-    assert control_of(words) == b"".join(payload + bytes(len(payload) % 2) for payload in sent)
+    assert link.control() == b"".join(payload + bytes(len(payload) % 2) for payload in sent)
     assert (counts["to_floor"], counts["to_floor_full"]) == (len(sent), 2)
-
-
-async def watch(dut: Any, words: list[Word]) -> None:
-    edge = RisingEdge(dut.ref_clk)
-    while True:
-        await edge
-        words.append(decode(int(dut.tx_codes.value)))
-
-
-def control_of(words: list[Word]) -> bytes:
-    """What all whole frames have in their slot."""
-    got = b""
-    end = 5 + 1 + 2 + GEOMETRY.slot_words[9] + 2
-    begins = [at for at, word in enumerate(words) if word == (1, DOWN << 8 | K28_5)]
-    for begin in begins:
-        frame = words[begin : begin + end]
-        if len(frame) == end:
-            count = frame[5][1]
-            assert frame[6:8] == crc(frame[:6])
-            assert frame[-2:] == crc(frame[:6] + frame[8:-2])
-            assert frame[8 + count : -2] == [IDLE] * (GEOMETRY.slot_words[9] - count)
-            got += b"".join(word.to_bytes(2, "little") for _, word in frame[8 : 8 + count])
-    return got
 
 
 @cocotb.test

@@ -57,4 +57,9 @@ inline constexpr std::string_view kNames[] = {"count_up", "count_down", "restart
 inline constexpr unsigned kDropped[] = {overrun, full, queue_full};
 }  // namespace km3
 
+namespace km3_node {
+enum : unsigned { gps_pulse, gps_period, gps_silent, to_host, from_host, host_no_route, count };
+inline constexpr std::string_view kNames[] = {"gps_pulse", "gps_period", "gps_silent", "to_host", "from_host", "host_no_route"};
+}  // namespace km3_node
+
 }  // namespace nanet::link::gateware
