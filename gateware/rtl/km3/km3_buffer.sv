@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the recovered clock of a floor's link into the core's: whole good frames wait here, in words of 8 bytes, until they are taken. What the link counts comes over too.
+// From the recovered clock of a floor's link into the core's: whole good frames wait here, in words of 8 bytes, until they are taken. What the link
+// counts comes over too.
 //
 // Contract
 //   * rx_clk: up_* and counts as of km3_shore. clk is faster than rx_clk; where it is not, what is missing makes its frame bad (overrun).
-//   * A frame's slots are in GROUPS, one after the other, of which each makes a packet: as many optical modules as fit into PACKET_WORDS, then each of the other
-//     slots. m_meta says how many words of 16 bits each group has, stands beside a frame from its first word to its last, and is of the frame that was taken last after it. A group begins with a word of its own; a frame
-//     whose last group ends with a full word, or that has no words, ends with one whose m_axis_tkeep is 0.
+//   * A frame's slots are in GROUPS, one after the other, of which each makes a packet: as many optical modules as fit into PACKET_WORDS, then each of the
+//     other slots. A group begins with a word of its own; a frame whose last group ends with a full word, or that has no words, ends with one whose
+//     m_axis_tkeep is 0. m_meta says how many words of 16 bits each group has, and stands beside a frame from its first word to its last.
 //   * Good frames = those that come out + overrun + full.
 module km3_buffer #(
     parameter int OPTICAL_WORDS = 610,

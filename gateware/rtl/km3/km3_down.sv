@@ -2,8 +2,8 @@
 // Payloads to a floor: slow control, in words of two bytes, of the link's reference clock.
 //
 // Contract
-//   * The input never waits: a payload that finds no room is dropped whole (full). What is taken goes to the floor in order, as fast as the link takes it, and waits
-//     while there is none. An odd byte at a payload's end gets a zero beside it.
+//   * The input never waits: a payload that finds no room is dropped whole (full). What is taken goes to the floor in order, as fast as the link takes it,
+//     and waits while there is none. An odd byte at a payload's end gets a zero beside it.
 //   * count: each payload, when its last word has gone into the link.
 module km3_down #(
     parameter int DEPTH_WORDS = 256  // [8 B]; a power of two

@@ -3,7 +3,8 @@
 //
 // Contract
 //   * clk is locked to the pulse. `pps` is a pin; its second begins PPS_CYCLES after an edge of clk at which it is seen to have risen.
-//   * `set` keeps `second`: the next pulse begins it (gps_set, as of km3_shore). From then on each pulse begins one more, and `second` at the output says which.
+//   * `set` keeps `second`: the next pulse begins it (gps_set, as of km3_shore). From then on each pulse begins one more, and `second` at the output says
+//     which.
 //   * error_period: a pulse that is not CYCLES_PER_S after the last one. error_silent: none came for so long and one cycle more, once until the next.
 module km3_gps #(
     parameter int CYCLES_PER_S = 40000000

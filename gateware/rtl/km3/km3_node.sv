@@ -9,7 +9,8 @@
 // Contract
 //   * clk is the core's, faster than the words of a link; ref_clk is locked to pps. Each link has an rx_clk and a div_clk, as of km3_port.
 //   * Registers: those of registers/nic.rdl, of which those of an Ethernet port do nothing, and from 0x1000 on km3.rdl's.
-//   * Whole packets wait before the router; one that finds no room is dropped, and counted by its port. Payloads reach the host whole: host_port is held up, not overrun.
+//   * Whole packets wait before the router; one that finds no room is dropped, and counted by its port. Payloads reach the host whole: host_port is held up,
+//     not overrun.
 //   * A TX descriptor's destination is a port. What a link does not take waits in its port, and hinders no other.
 module km3_node #(
     parameter int PORTS = 4,  // 1 to 4

@@ -6,8 +6,8 @@
 //   * A floor puts whole records into a slot of a frame. Then a packet has whole records, and what is left after a frame that is missing is good.
 //   * Frames: placed + unplaced: those that come while `enable` is down, before the run, or too far ahead (km3_slice).
 //   * A kind without data in a frame has no packet, but in the last frame of a slice, whose packet is the last of its unit. Of slow control there is none.
-//   * After frames that are missing in a slice (`missing`, a pulse), the places of what follows begin HOLE_BYTES further, and running numbers one: the unit has a
-//     hole. Of a hydrophone, whose places are times, nothing more of that slice is sent (sound_cut, a packet each).
+//   * After frames that are missing in a slice (`missing`, a pulse), the places of what follows begin HOLE_BYTES further, and running numbers one: the unit
+//     has a hole. Of a hydrophone, whose places are times, nothing more of that slice is sent (sound_cut, a packet each).
 //   * packet: each that leaves. Its arrival is the time of its frame [ns of GPS].
 module km3_packets #(
     parameter int OPTICAL_GROUPS = 1,
@@ -63,12 +63,11 @@ module km3_packets #(
   logic [GROUPS-1:0][15:0] words;
   logic run_waits, begins_run, fresh_run, ended;
   logic [30:0] run;
-  logic asks, in_slice, early, late, first, is_last, was_missing, timed, computes;
+  logic asks, in_slice, unwanted, first, is_last, was_missing, timed, computes;
   logic [31:0] slice;
   logic [63:0] ns;
   logic [25:0] ticks;
   km3_pkg::time_t begin_at;
-  wire unwanted = early || late;
   km3_slice #(
       .FRAMES_PER_S(FRAMES_PER_S)
   ) i_slice (
@@ -80,8 +79,7 @@ module km3_packets #(
       .start(asks),
       .at(about.head.at),
       .done(in_slice),
-      .early,
-      .late,
+      .outside(unwanted),
       .slice,
       .begin_at,
       .first,

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One port of a node with a floor's link: km3_shore, whole good frames, packets of one kind each, and the queue before the router. The other way slow control.
+// One port of a node with a floor's link: km3_shore, whole good frames, packets of one kind each, and the queue before the router. The other way slow
+// control.
 //
 //   link ─► km3_shore ─► km3_buffer ─► km3_packets ─► port_queue ─► router
 //        ◄─     ◄── km3_down ◄────────────────────────────────────────┘
 //
 // Contract
-//   * clk is the core's, faster than the words of the link. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`; gps_* are of
-//     ref_clk, the link's pins as of km3_shore. rst, of clk, is a flip-flop. link_rst, a level of clk, begins the link anew.
-//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait. What the link's own FIFO holds of them is lost when
-//     it begins anew.
+//   * clk is the core's, faster than the words of the link. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`;
+//     gps_* are of ref_clk, the link's pins as of km3_shore. rst, of clk, is a flip-flop. link_rst, a level of clk, begins the link anew.
+//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait. What the link's own FIFO holds of them is
+//     lost when it begins anew.
 //   * settings.floor is also the floor whose frames are wanted. Status is of clk, and follows.
-//   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + overrun + full;
-//     packet = queue_full + what leaves by m_axis_*.
+//   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + overrun + full; packet =
+//     queue_full + what leaves by m_axis_*.
 module km3_port #(
     parameter int PORTS = 4,  // of the node
     parameter int LINE_MBPS = 800,

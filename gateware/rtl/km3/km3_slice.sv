@@ -3,11 +3,11 @@
 //
 // Contract
 //   * run_begins, while nothing is asked: slice 0 begins with frame 0 of `second`; slices follow each other, of slice_frames each.
-//   * `start` asks for the frame `at`, and `done` answers, some cycles later, with one of: `early`, before the run, or before the slice of the last frame; `late`,
-//     over STEPS_MAX slices after that; or neither, and then slice, its first frame `begin_at` and what follows are those of this frame.
-//   * first: of this slice no frame came before. is_last: it is the slice's last frame. missing: it does not follow the one before it, or, the first that came, is not the slice's
-//     first.
-//   * Until a run has begun every frame is early.
+//   * `start` asks for the frame `at`, and `done` answers, some cycles later: it is `outside`, before the run, before the slice of the last frame, or over
+//     STEPS_MAX slices after that; or slice, its first frame `begin_at` and what follows are those of this frame.
+//   * first: of this slice no frame came before. is_last: it is the slice's last frame. missing: it does not follow the one before it, or, the first that
+//     came, is not the slice's first.
+//   * Until a run has begun every frame is outside.
 module km3_slice #(
     parameter int FRAMES_PER_S = 10000,
     parameter int STEPS_MAX = 1024
@@ -22,8 +22,7 @@ module km3_slice #(
     input  logic                  start,
     input  km3_pkg::time_t        at,
     output logic                  done,
-    output logic                  early,
-    output logic                  late,
+    output logic                  outside,
     output logic           [31:0] slice,
     output km3_pkg::time_t        begin_at,
     output logic                  first,
@@ -66,13 +65,12 @@ module km3_slice #(
       DECIDE: begin
         if (!runs || is_before || (is_after && steps == '0)) begin
           done <= 1'b1;
-          early <= !runs || is_before;
-          late <= runs && !is_before;
+          outside <= 1'b1;
           state <= IDLE;
         end else if (is_after) state <= STEP;
         else begin
           done <= 1'b1;
-          {early, late} <= '0;
+          outside <= 1'b0;
           is_last <= was_last;
           missing <= !follows;
           due <= '{at.second, number_next};
@@ -104,7 +102,7 @@ module km3_slice #(
         end
       end
     endcase
-    if (done) first <= early || late ? first : 1'b0;
+    if (done && !outside) first <= 1'b0;
     if (run_begins) begin  // as if a slice had ended with the second before
       runs <= 1'b1;
       slice <= '1;

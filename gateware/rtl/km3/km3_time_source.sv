@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPS between two clocks: what the host says goes to km3_gps, of the links' reference clock, and what became of it comes back.
 //
-// Contract: set is a pulse of clk, some cycles of ref_clk after the last one. gps_set, gps_second as of km3_gps; pulse, error_period, error_silent are its pulses, of clk.
+// Contract: set is a pulse of clk, some cycles of ref_clk after the last one. gps_set, gps_second as of km3_gps; pulse, error_period, error_silent are
+// its pulses, of clk.
 module km3_time_source #(
     parameter int CYCLES_PER_S = 40000000
 ) (

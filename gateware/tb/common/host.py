@@ -4,7 +4,6 @@ read from memory."""
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge

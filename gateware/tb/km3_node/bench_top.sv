@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// km3_node with the clock and the words of each of four links under names of their own. The serialisers' dividers take their words in the middle of the reference's
+// km3_node with the clock and the words of each of four links under names of their own. The serialisers' dividers take their words in the middle of the
+// reference's
 // cycles, as they should. Ports that the node has not are idle.
 module bench_top #(
     parameter int PORTS = 2,

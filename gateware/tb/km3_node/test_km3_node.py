@@ -9,7 +9,8 @@ from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
 from common.clocks import Steady
 from common.counts import ROWS
 from common.host import Host
-from common.km3 import FloorSource, Frame, Geometry, Link, Tower, any_slots
+from common.km3 import Frame, Geometry, Tower, any_slots
+from common.km3_link import FloorSource, Link
 
 PORTS, LINE_MBPS = PARAMETERS.get("PORTS", 2), PARAMETERS.get("LINE_MBPS", 800)
 OPTICAL_WORDS, FRAMES_PER_S = PARAMETERS.get("OPTICAL_WORDS", 90), 50000
@@ -38,7 +39,9 @@ class NodeBench(Bench):
         super().__init__(dut)
         self.host = Host(self)
         self.read, self.write = self.host.registers.read, self.host.registers.write
-        self.floors = [FloorSource(getattr(dut, f"rx_clk_{port}"), getattr(dut, f"rx_bits_{port}"), GEOMETRY) for port in range(PORTS)]
+        self.floors = [
+            FloorSource(getattr(dut, f"rx_clk_{port}"), getattr(dut, f"rx_bits_{port}"), GEOMETRY) for port in range(PORTS)
+        ]
         dut.pps.value = 0
 
     async def pulse(self) -> None:
@@ -129,7 +132,9 @@ async def every_kind_of_every_floor(dut: Any) -> None:
             tower.take(frame)
         for kind_class, clop in enumerate(CLOPS):
             wanted = [packet.data for packet in tower.packets if packet.kind_class == kind_class]
-            assert [data for at, source, data in bench.host.received if (at, source) == (clop, source_of(port, kind_class))] == wanted
+            assert [
+                data for at, source, data in bench.host.received if (at, source) == (clop, source_of(port, kind_class))
+            ] == wanted
         assert ports[port]["packet"] == ports[port]["forwarded"] == len(tower.packets)
         head = await bench.read(PORT + 0x40 * port + 0x30)
         last = floor.sent[-1]

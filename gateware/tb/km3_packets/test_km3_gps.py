@@ -69,7 +69,13 @@ async def a_pulse_elsewhere_and_none_are_told(dut: Any) -> None:
     await pulse(bench)
     await bench.wait(7)
     early, late = {"error_period": 1}, {"error_period": 1, "error_silent": 1}
-    for gap, told in ((CYCLES_PER_S, {}), (CYCLES_PER_S - 1, early), (CYCLES_PER_S, {}), (CYCLES_PER_S + 1, late), (CYCLES_PER_S, {})):
+    for gap, told in (
+        (CYCLES_PER_S, {}),
+        (CYCLES_PER_S - 1, early),
+        (CYCLES_PER_S, {}),
+        (CYCLES_PER_S + 1, late),
+        (CYCLES_PER_S, {}),
+    ):
         bench.forget_counts()
         await bench.wait(gap - 10)
         await pulse(bench)

@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
 from common.km3 import KINDS, Frame, Geometry, Tower, any_slots
-from common.streams import Packet, StreamSink, StreamSource
+from common.streams import Packet, StreamSink
 
 FRAMES_PER_S = PARAMETERS.get("FRAMES_PER_S", 50)
 OPTICAL_GROUPS = PARAMETERS.get("OPTICAL_GROUPS", 3)
@@ -28,7 +28,8 @@ class FrameSource:
 
     async def send(self, frame: Frame) -> None:
         together = GEOMETRY.together
-        groups = [sum(frame.slots[at : at + together], []) for at in range(0, 6, together)] + frame.slots[6:]
+        groups = [[word for slot in frame.slots[at : at + together] for word in slot] for at in range(0, 6, together)]
+        groups += frame.slots[6:]
         words = [group[at : at + 4] for group in groups for at in range(0, len(group), 4)]
         if not words or len(words[-1]) == 4:
             words.append([])
@@ -183,3 +184,10 @@ async def runs_and_settings_change(dut: Any) -> None:
     for packet in port.came:
         if packet.data[:4] == b"KM3F":
             assert packet.meta["m_source"] == SOURCES[{2: 0, 3: 1, 4: 1, 5: 2}[packet.data[6]]]
+
+    # A reset forgets the run: a frame that was due is of none.
+    await port.bench.reset()
+    port.bench.forget_counts()
+    await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 1), *at(30, 20)))
+    await port.bench.wait(100)
+    port.bench.expect_counts(unplaced=1)

@@ -6,10 +6,11 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from common.bench import PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
+from common.bench import CLOCK_PS, PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
 from common.clocks import Steady
 from common.counts import ROWS
-from common.km3 import SLOTS, FloorSource, Frame, Geometry, Link, Tower, any_slots
+from common.km3 import SLOTS, Frame, Geometry, Tower, any_slots
+from common.km3_link import FloorSource, Link
 from common.streams import Packet, StreamSink, StreamSource
 
 LINE_MBPS, FRAMES_PER_S = PARAMETERS.get("LINE_MBPS", 800), PARAMETERS.get("FRAMES_PER_S", 50000)
@@ -30,15 +31,21 @@ SECOND, AWAY_WORDS = 0x1234_5678, 150
 FIRST_SLOT = 5 + SLOTS + 2
 
 
+class Core(Bench):
+    def __init__(self, dut: Any, clock_ps: int) -> None:
+        self.clock_ps = clock_ps
+        super().__init__(dut, now=True)
+
+
 class PortBench:
     """A port, its clocks, and a floor AWAY_WORDS behind the shore."""
 
-    def __init__(self, dut: Any) -> None:
+    def __init__(self, dut: Any, core_ps: int = CLOCK_PS) -> None:
         self.dut, self.rng = dut, random_numbers()
         self.ref = Steady(dut, "ref_clk", WORD_PS, self.rng.random())
         self.rx = Steady(dut, "rx_clk", WORD_PS, self.rng.random())
         Steady(dut, "help_clk", WORD_PS * 41 // 40, self.rng.random())
-        self.bench = Bench(dut, now=True)
+        self.bench = Core(dut, core_ps)
         self.floor = FloorSource(dut.rx_clk, dut.rx_bits, GEOMETRY)
         self.counted = LaneCounts(self.bench, ["counts"], len(NAMES))
         self.came: list[Packet] = []
@@ -94,12 +101,29 @@ class PortBench:
         for number, (packet, sent) in enumerate(zip(self.came, tower.packets, strict=False)):
             assert packet.data == sent.data, f"packet {number}: {packet.data[:36].hex(' ')}, expected {sent.data[:36].hex(' ')}"
             about = packet.meta
-            assert (about["m_destination"], about["m_clop"], about["m_source"]) == (1, CLOPS[sent.kind_class], SOURCES[sent.kind_class])
+            assert (about["m_destination"], about["m_clop"], about["m_source"]) == (
+                1,
+                CLOPS[sent.kind_class],
+                SOURCES[sent.kind_class],
+            )
             assert (about["m_bytes"], about["m_arrival_ns"]) == (len(sent.data), sent.arrival_ns)
             words = about["m_parsed_cycle"] - about["m_start_cycle"]
             slots = sum(GEOMETRY.slot_words) + 2
             assert abs(words * self.bench.clock_ps - slots * WORD_PS) <= 2 * self.bench.clock_ps, "from the head to the verdict"
         assert len(self.came) == len(tower.packets)
+
+    def whole(self) -> None:
+        """Each packet has the words of slots as they were sent, and the sideband of its kind, whatever the CLOP."""
+        slots = {
+            b"".join(word.to_bytes(2, "little") for slot in part for word in slot)
+            for frame in self.floor.sent
+            for part in parts(frame)
+        }
+        for packet in self.came:
+            is_control = packet.data[:4] != b"KM3F"
+            assert (packet.data if is_control else packet.data[32:]) in slots
+            wanted = SOURCES[3] if is_control else SOURCES[{1: 0, 3: 1, 4: 1, 5: 2}[packet.data[6]]]
+            assert (packet.meta["m_source"], packet.meta["m_bytes"]) == (wanted, len(packet.data))
 
     def stored_words(self, frame: Frame) -> int:
         """In the buffer, of 8 bytes."""
@@ -246,17 +270,26 @@ async def settings_change_under_traffic(dut: Any) -> None:
     dut.floor.value = 1
     counts = await port.finish()
     assert counts["count_good"] + counts.get("drop_floor", 0) == frames
-    slots = {bytes(b"".join(word.to_bytes(2, "little") for slot in part for word in slot)) for frame in port.floor.sent for part in parts(frame)}
-    for packet in port.came:
-        is_control = packet.data[:4] != b"KM3F"
-        payload = packet.data if is_control else packet.data[32:]
-        assert payload in slots
-        wanted = SOURCES[3] if is_control else SOURCES[{1: 0, 3: 1, 4: 1, 5: 2}[packet.data[6]]]
-        assert (packet.meta["m_source"], packet.meta["m_bytes"]) == (wanted, len(packet.data))
+    port.whole()
 
 
 def parts(frame: Frame) -> list[list[list[int]]]:
-    return [frame.slots[at : at + GEOMETRY.together] for at in range(0, 6, GEOMETRY.together)] + [[slot] for slot in frame.slots[6:]]
+    return [frame.slots[at : at + GEOMETRY.together] for at in range(0, 6, GEOMETRY.together)] + [
+        [slot] for slot in frame.slots[6:]
+    ]
+
+
+@cocotb.test
+async def a_core_that_is_too_slow(dut: Any) -> None:
+    """Its clock is slower than the words of the link: what is missing makes its frame bad, and counted; what comes is whole."""
+    port = PortBench(dut, core_ps=WORD_PS * 9 // 8)
+    await port.begin()
+    for share in (1, 0, 1, 0.1, 0.1, 0.2, 1, 0):
+        port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY, share)))
+    counts = await port.finish()
+    assert counts["overrun"] > 0
+    assert counts["placed"] > 0
+    port.whole()
 
 
 @cocotb.test
@@ -292,7 +325,7 @@ async def a_time_that_is_wrong_is_counted(dut: Any) -> None:
     await port.set_time(SECOND + 7)
     await port.ref.wait(20)
     port.floor.begin(SECOND - 3)
-    port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY)))
+    port.floor.queue.append(Frame([[]] * SLOTS))
     counts = await port.finish()
     assert (counts["error_gps"], counts["error_second"]) == (1, 1)
     assert (counts["unplaced"], counts["count_good"]) == (1, 1)
