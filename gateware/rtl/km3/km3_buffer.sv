@@ -97,10 +97,9 @@ module km3_buffer #(
   logic [15:0] lost;
   wire [16:0] lost_next = {1'b0, lost} + (came_valid ? {1'b0, came.counts.lost} : '0) - 17'(lost != '0);
   always_ff @(posedge clk) begin
-    counts <= came.counts;
-    counts.lost <= 16'(lost != '0);
+    counts <= came_valid && !rst ? came.counts : '0;
+    counts.lost <= 16'(lost != '0 && !rst);
     lost <= lost_next[16] ? '1 : lost_next[15:0];
-    if (!came_valid || rst) counts <= 33'(lost != '0 && !rst);
     if (rst) lost <= '0;
   end
 
@@ -154,10 +153,7 @@ module km3_buffer #(
     w_tlast <= ends || (begins && open);
     w_tuser <= !(ends && came.good);
     counts_it <= came.over;
-    if (rst) begin
-      open <= 1'b0;
-      held_words <= '0;
-    end
+    if (rst) open <= 1'b0;
   end
 
   // A frame whose end was lost, or a word of it, is thrown away.

@@ -62,7 +62,6 @@ module km3_gps #(
     if (rst) begin
       {gps_set, count_pulse, error_period, error_silent} <= '0;
       {was, begins, waits, counts, known} <= '0;
-      cycles <= '0;
     end
   end
 
