@@ -40,6 +40,13 @@ BLOCKS: dict[str, dict[str, tuple[str, ...]]] = {
         "help_clk": ("tx_slide", "tx_moved", "phase", "phase_valid", "error_phase", "error_tx_*"),
         "div_clk": (),
     },
+    "km3_node-PORTS2": {
+        "clk": (),
+        "ref_clk": ("tx_codes", "tx_on"),
+        "rx_clk": ("rx_*",),
+        "help_clk": ("tx_slide",),
+        "div_clk": (),
+    },
     "km3_fcm": {"clk": (), "help_clk": ("tx_slide", "tx_moved", "error_tx_*"), "div_clk": ()},
     "nic_eth": {
         "clk": (),

@@ -25,7 +25,7 @@ CORE = (
     *("port_queue", "async_fifo", "decompressor", "event_check", "part_buffer", "event_select", "event_merger", "event_gather"),
     *("event_packer", "nic_regs", "counters"),
     *("enc_8b10b", "dec_8b10b", "comma_align", "apelink_lanes", "apenet_input", "apenet_output"),
-    *("km3_align", "km3_time", "km3_frame_tx", "km3_frame_rx"),
+    *("km3_align", "km3_time", "km3_frame_tx", "km3_frame_rx", "km3_buffer", "km3_packets", "km3_regs"),
 )
 PAGE = synthesise.HERE.parent / "docs" / "gateware-timing.md"
 ECP5 = synthesise.HERE.parent / "docs" / "gateware-ecp5.csv"

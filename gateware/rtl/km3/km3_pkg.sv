@@ -30,6 +30,39 @@ package km3_pkg;
     time_t at;
   } head_t;
 
+  // Of a frame that came: its head, and the cycles of the core in which that and its verdict came.
+  typedef struct packed {
+    head_t head;
+    logic [63:0] start_cycle;
+    logic [63:0] parsed_cycle;
+  } frame_meta_t;
+  localparam int FRAME_META_BITS = 192;
+
+  // What a port does with what comes; each may change at any time, and what begins later follows it. run_begins is a pulse: run, second and slice_frames are
+  // taken with it.
+  typedef struct packed {
+    logic        run_begins;
+    logic [30:0] run;
+    logic [31:0] second;        // in which slice 0 of the run begins
+    logic [15:0] slice_frames;  // of a slice
+    logic        enable;
+    logic        sampled;       // hits are sampled ones
+    logic [ 7:0] tower;
+    logic [ 7:0] floor;
+    logic [ 3:0][ 1:0] clop;    // of optical modules, hydrophones, instruments, slow control, the first lowest
+    logic [ 3:0][15:0] source;
+  } port_settings_t;
+
+  // What a port says of its link. head and slip are those of the last head that came, trip and phase as measured last.
+  typedef struct packed {
+    logic aligned;
+    logic sends;
+    logic [4:0] slip;
+    head_t head;
+    logic [31:0] trip;
+    logic [7:0] phase;
+  } port_status_t;
+
   // What a receiver counts: pulses, and of `lost` a number of frames with a good head.
   typedef struct packed {
     logic count_up;

@@ -51,4 +51,15 @@ enum : unsigned { to_host, from_host, host_no_route, count };
 inline constexpr std::string_view kNames[] = {"to_host", "from_host", "host_no_route"};
 }  // namespace node
 
+namespace km3 {
+enum : unsigned { count_up, count_down, restarts, count_good, drop_head, drop_floor, drop_cut, drop_code, drop_symbol, drop_crc, lost, error_place, error_code, error_order, error_direction, error_stray, error_express, error_time, error_gps, error_second, error_cut, error_trip, error_phase, error_tx_phase, error_tx_failed, overrun, full, unplaced, placed, missing, packet, sound_cut, queue_full, no_route, forwarded, to_floor, to_floor_full, count };
+inline constexpr std::string_view kNames[] = {"count_up", "count_down", "restarts", "count_good", "drop_head", "drop_floor", "drop_cut", "drop_code", "drop_symbol", "drop_crc", "lost", "error_place", "error_code", "error_order", "error_direction", "error_stray", "error_express", "error_time", "error_gps", "error_second", "error_cut", "error_trip", "error_phase", "error_tx_phase", "error_tx_failed", "overrun", "full", "unplaced", "placed", "missing", "packet", "sound_cut", "queue_full", "no_route", "forwarded", "to_floor", "to_floor_full"};
+inline constexpr unsigned kDropped[] = {overrun, full, queue_full};
+}  // namespace km3
+
+namespace km3_node {
+enum : unsigned { gps_pulse, gps_period, gps_silent, to_host, from_host, host_no_route, count };
+inline constexpr std::string_view kNames[] = {"gps_pulse", "gps_period", "gps_silent", "to_host", "from_host", "host_no_route"};
+}  // namespace km3_node
+
 }  // namespace nanet::link::gateware

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends of a KM3NeT link in a simulation: a floor that sends, and an ear for what the shore does."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from common.km3 import DOWN, IDLE, K28_5, Frame, Geometry, Word, crc, decode, encode, words_of
+
+
+class FloorSource:
+    """Sends on `bits`, a word at each edge of `clock`, from begin() on, period by period: what is queued gets the period's time; with None, or nothing, a period
+    has no frame. sent: the frames that went, bad ones too. dark: no light."""
+
+    def __init__(self, clock: Any, bits: Any, geometry: Geometry) -> None:
+        self.clock, self.bits, self.geometry = clock, bits, geometry
+        self.queue: deque[Frame | None] = deque()
+        self.sent: list[Frame] = []
+        self.second: int | None = None
+        self.number = 0
+        self.dark = False
+        self.periods = 0
+        bits.value = 0
+        cocotb.start_soon(self._run())
+
+    def begin(self, second: int, number: int = 0) -> None:
+        self.second, self.number = second, number
+
+    def forget(self) -> None:
+        self.sent.clear()
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.clock)
+        disparity = -1
+        while True:
+            words = [IDLE] * 4
+            if self.second is not None:
+                frame = self.queue.popleft() if self.queue else None
+                words = [IDLE] * self.geometry.frame_words
+                if frame:
+                    frame.second, frame.number = self.second, self.number
+                    words = words_of(frame, self.geometry)
+                    self.sent.append(frame)
+                self.number += 1
+                if self.number == self.geometry.frames_per_s:
+                    self.second, self.number = self.second + 1, 0
+            codes, disparity = encode(words, disparity)
+            for code in codes:
+                self.bits.value = 0 if self.dark else code
+                await edge
+            self.periods += 1
+
+    async def drain(self) -> None:
+        """Until what is queued has gone, and been taken apart."""
+        edge = RisingEdge(self.clock)
+        while self.queue:
+            await edge
+        until = self.periods + 1
+        while self.periods < until:
+            await edge
+        for _ in range(100):
+            await edge
+
+
+class Link:
+    """What the shore sends on `codes`, from now on."""
+
+    def __init__(self, clock: Any, codes: Any, geometry: Geometry) -> None:
+        self.clock, self.codes, self.geometry = clock, codes, geometry
+        self.words: list[Word] = []
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self.clock)
+        while True:
+            await edge
+            self.words.append(decode(int(self.codes.value)))
+
+    def control(self) -> bytes:
+        """Of all whole frames the slot of slow control; each is as the page says."""
+        got, size = b"", self.geometry.slot_words[9]
+        for begin in (at for at, word in enumerate(self.words) if word == (1, DOWN << 8 | K28_5)):
+            frame = self.words[begin : begin + 10 + size]
+            if len(frame) == 10 + size:
+                count = frame[5][1]
+                assert frame[6:8] == crc(frame[:6])
+                assert frame[-2:] == crc(frame[:6] + frame[8:-2])
+                assert frame[8 + count : -2] == [IDLE] * (size - count)
+                got += b"".join(word.to_bytes(2, "little") for _, word in frame[8 : 8 + count])
+        return got
