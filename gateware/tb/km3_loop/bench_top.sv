@@ -28,7 +28,7 @@ module bench_top (
     input  logic [ 7:0]       up_express_in,
 
     // the fibres
-    input logic [ 3:0] lag,  // words, of each
+    input logic [ 5:0] lag,  // words, of each, to 62
     input logic [ 4:0] down_begin,  // where in a word a deserialiser begins
     input logic [ 4:0] up_begin,
     input logic [19:0] down_flip,
@@ -75,11 +75,11 @@ module bench_top (
   // --- fibres and deserialisers, with the recovered clock ---
   logic [19:0] down_codes, up_codes, down_bits, up_bits;
   logic shore_on, floor_on, shore_slide, floor_slide, shore_slid, floor_slid;
-  logic [15:0][19:0] down_words, up_words;
+  logic [63:0][19:0] down_words, up_words;
   logic [4:0] down_place, up_place;
   always_ff @(posedge floor_clk) begin
-    down_words <= {down_words[14:0], down_dark || !shore_on ? 20'd0 : down_codes ^ down_flip};
-    up_words <= {up_words[14:0], up_is_own ? down_codes : up_dark || !floor_on ? 20'd0 : up_codes ^ up_flip};
+    down_words <= {down_words[62:0], down_dark || !shore_on ? 20'd0 : down_codes ^ down_flip};
+    up_words <= {up_words[62:0], up_is_own ? down_codes : up_dark || !floor_on ? 20'd0 : up_codes ^ up_flip};
     down_bits <= 20'({down_words[lag], down_words[lag+1]} >> down_place);
     up_bits <= 20'({up_words[lag], up_words[lag+1]} >> up_place);
     {shore_slid, floor_slid} <= {shore_slide, floor_slide};

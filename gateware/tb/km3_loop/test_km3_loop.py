@@ -12,11 +12,17 @@ from loop_bench import CONTROL_WORDS, FRAME_WORDS, FRAMES_PER_S, HOLD_FRAMES, SL
 SETTINGS = [
     (3, 0, 0, 9),
     (1, 1, 19, 0),
-    (12, 7, 12, 31),
+    (60, 7, 12, 31),
     *([] if SHORT else [(lag, 3 * lag % 20, 11 * lag % 20, 4 * lag) for lag in range(1, 10)]),
 ]
 LOGIC_WORDS = 12  # of both ends, one way
 CROSSING_WORDS = 4  # of a head into the clock in which the round trip is measured
+
+
+def trip_of(lag: int) -> int:
+    """As it is told: frames and words."""
+    frames, words = divmod(2 * (LOGIC_WORDS + lag) + CROSSING_WORDS, FRAME_WORDS)
+    return frames << 16 | words
 
 
 @cocotb.test
@@ -51,7 +57,7 @@ async def all_that_is_sent_comes(dut: Any, setting: int) -> None:
     times = list(there)[1:-1]
     assert {there[time] - begun[time] for time in times} == {LOGIC_WORDS + lag}
     assert {back[time] - begun[time] for time in times} == {2 * (LOGIC_WORDS + lag)}
-    assert set(loop.trips) == {2 * (LOGIC_WORDS + lag) + CROSSING_WORDS}
+    assert set(loop.trips) == {trip_of(lag)}
     assert set(loop.phases) == {step}
     assert abs(len(loop.trips) - len(back)) <= 1
     assert loop.heads[""] == [(3, 5, *time) for time in back]
@@ -68,7 +74,7 @@ async def all_that_is_sent_comes(dut: Any, setting: int) -> None:
 async def a_second_ends(dut: Any) -> None:
     """Both ends go on with the next one, and the round trip over it is what it was. GPS says the same; or it is a cycle too early, which is told."""
     loop = Loop(dut)
-    await loop.start(4, 3, 11, second=0xFFFE)
+    await loop.start(36, 3, 11, second=0xFFFE)  # a round trip of a frame
     await loop.until_up()
     for says, early in ((False, 0), (True, 0), (True, 1)):
         await loop.unseen(FRAMES_PER_S - 4 - (int(dut.at.value) & 0xFFFF))
@@ -81,10 +87,10 @@ async def a_second_ends(dut: Any) -> None:
             await loop.set_gps(second + 1)
         await loop.frames(4)
         if early:
-            assert faults(loop) == {"error_gps": 1, "error_jump": 1, "error_trip": 1}, "the trip of the frame that was under way"
+            assert faults(loop) == {"error_gps": 1, "error_jump": 1, "error_trip": 2}, "the trips of two frames that were under way"
             continue
         assert faults(loop) == {}
-        assert set(loop.trips) == {2 * (LOGIC_WORDS + 4) + CROSSING_WORDS}
+        assert set(loop.trips) == {trip_of(36)}
         for heads in loop.heads.values():
             numbers = [second * FRAMES_PER_S + number for _, _, second, number in heads]
             assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
@@ -168,7 +174,7 @@ async def time_that_jumps(dut: Any) -> None:
         assert faults(loop) == told, word
         assert loop.counts["floor_"].get("drop_cut", 0) == cut
         assert loop.counts["floor_"]["error_time"] == loop.counts[""]["error_time"] == 1
-        assert set(loop.trips) == {2 * (LOGIC_WORDS + 4) + CROSSING_WORDS}
+        assert set(loop.trips) == {trip_of(4)}
         assert int(dut.up.value) == 31
 
 
@@ -225,7 +231,7 @@ async def a_link_begins_anew(dut: Any) -> None:
         await loop.until_up()
         await loop.frames(2)
         assert faults(loop) == ({"error_trip": len(loop.trips)} if wrong else {})
-        assert set(loop.trips) == {2 * (LOGIC_WORDS + lag) + CROSSING_WORDS}
+        assert set(loop.trips) == {trip_of(lag)}
         assert set(loop.phases) == {9}
         again, later = next(iter(loop.at["start"].items()))
         assert again == (second, number + (later - cycle) // FRAME_WORDS)
@@ -263,7 +269,7 @@ async def dividers_that_stand_wrong(dut: Any) -> None:
     assert told["floor_tx_slide"] > 0
     dut.div_wrong.value = 0
     await loop.until_up()
-    assert loop.trips[0] == 2 * (LOGIC_WORDS + 4) + CROSSING_WORDS
+    assert loop.trips[0] == trip_of(4)
 
 
 @cocotb.test
