@@ -63,6 +63,8 @@ class Loop:
         self.came: list[list[tuple[int, int]]] = [[], []]
         self.trips: list[int] = []
         self.phases: list[int] = []
+        self.phase_cycles: list[int] = []
+        self.up_cycles: list[int] = []  # in which the shore's receiver was aligned
         self.ends: dict[str, list[int]] = {"": [], "control_": []}
 
     async def start(self, lag: int = 3, down_begin: int = 0, up_begin: int = 0, second: int | None = 7) -> None:
@@ -163,6 +165,7 @@ class Loop:
         self.trips.append(int(self.dut.trip.value))
 
     def on_phase(self) -> None:
+        self.phase_cycles.append(self.bench.cycle)
         self.phases.append(int(self.dut.phase.value))
 
     def on_counts(self) -> None:
@@ -173,6 +176,8 @@ class Loop:
 
     def add(self, end: str, signal: Any) -> None:
         word, counts = int(signal.value), self.counts[end]
+        if not end and word >> 32:
+            self.up_cycles.append(self.bench.cycle)
         for place, name in enumerate(COUNTS):
             if word >> 32 - place & 1:
                 counts[name] = counts.get(name, 0) + 1

@@ -7,6 +7,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge, Timer
 from common.bench import CLOCK_PS, SHORT, random_numbers
+from common.code_8b10b import K28_5, Symbol, encode
 from loop_bench import CONTROL_WORDS, FRAME_WORDS, FRAMES_PER_S, HOLD_FRAMES, SLOT_WORDS, STEPS, Loop, faults
 
 SETTINGS = [
@@ -139,6 +140,47 @@ async def a_wrong_bit_costs_its_frame(dut: Any) -> None:
             assert int(dut.up.value) == 31
 
 
+def flip_for(codes: int, other: list[Symbol]) -> int:
+    """What makes an idle word, of which these are the codes, another one with the right disparity."""
+
+    def word(symbols: list[Symbol], disparity: int) -> tuple[int, int]:
+        found, after = encode(symbols, disparity)
+        return int("".join(found)[::-1], 2), after
+
+    for disparity in (-1, 1):
+        idle, after = word([K28_5, (0, 0x50)], disparity)
+        if idle == codes:
+            wanted, after_wanted = word(other, disparity)
+            assert after == after_wanted
+            return idle ^ wanted
+    raise AssertionError("no idle word")
+
+
+@cocotb.test
+async def a_word_in_the_place_of_another(dut: Any) -> None:
+    """Its codes are right: data where there should be none, and a comma in the second byte."""
+    loop = Loop(dut)
+    await loop.start(4, 3, 11)
+    await loop.until_up()
+    comma_second = {"error_order": 1, "error_place": 1}
+    for place, other, drops, told in (
+        (40, [(0, 0xB5), (0, 0xB5)], 1, {"drop_symbol": 1}),
+        (90, [(0, 0xB5), (0, 0xB5)], 0, {"error_stray": 1}),
+        (40, [(0, 0x03), K28_5], 1, {"drop_symbol": 1} | comma_second),
+        (90, [(0, 0x03), K28_5], 0, comma_second),
+    ):
+        await loop.between()
+        await loop.to_word(place)
+        dut.up_flip.value = flip_for(int(dut.up_codes.value), other)
+        await loop.bench.wait(1)
+        dut.up_flip.value = 0
+        await loop.frames(2)
+        await loop.to_word(FRAME_WORDS - 2)
+        assert loop.counts[""] == {"count_good": len(loop.ends[""]) - drops} | told, (place, other)
+        assert loop.ends[""].count(0) == drops
+        assert list(loop.counts["floor_"]) == ["count_good"]
+
+
 @cocotb.test
 async def another_floor(dut: Any) -> None:
     """Neither takes the other's frames; the floor goes on by itself for eight, and then is silent."""
@@ -210,6 +252,9 @@ async def fibres_that_are_cut(dut: Any) -> None:
             assert loop.counts[""]["error_direction"] >= begun - 1
         getattr(dut, name).value = 0
         await loop.until_up()
+        anew = lost if name != "floor_rst" else ["", "floor_"]
+        assert [end for end, counts in loop.counts.items() if counts.get("count_up")] == anew
+        assert all(loop.counts[end]["count_up"] == 1 for end in anew)
         assert (set(loop.trips), set(loop.phases)) == ({trip}, {phase})
         assert faults(loop).keys() <= {"restart", "floor_restart"}
 
@@ -288,3 +333,22 @@ async def more_codes_than_a_frame_has_room_for(dut: Any) -> None:
         "": {"count_good": len(loop.at["up"]) - 1, "drop_cut": 1},
         "floor_": {"count_good": len(loop.at["start"])},
     }
+
+
+@cocotb.test
+async def a_phase_is_told_when_no_slide_is_in_it(dut: Any) -> None:
+    """Readings come every 41 cycles, wherever in these the link was aligned: none is told within twice 40 and 8 of the meter's, and the next one is."""
+    loop = Loop(dut)
+    await loop.start(1, 0, 0)
+    await loop.until_up()
+    waits: dict[int, int] = {}  # by where it was
+    for cycle in range(4 * 41):
+        dut.up_dark.value = 1
+        await loop.bench.wait(20 + cycle % 41)
+        loop.forget()
+        dut.up_dark.value = 0
+        await loop.bench.wait_until(lambda: bool(loop.up_cycles and loop.phases), 4000, "a phase", 3)
+        waits[loop.up_cycles[0] % 41] = loop.phase_cycles[0] - loop.up_cycles[0]
+    assert len(waits) == 41
+    # 88 cycles of the meter's are 90.2 of this clock; the rest is both crossings.
+    assert (min(waits.values()), max(waits.values())) == (95, 95 + 40)
