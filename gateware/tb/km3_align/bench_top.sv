@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// km3_align before a decoder that says which words are bad, and km3_phase with km3_tx_align, each by itself.
+// km3_align before a decoder that says which words are bad, km3_phase with km3_tx_align, and a km3_tx_align whose readings the bench makes, each by itself.
 module bench_top #(
     parameter int SLIDE_BITS = 1
 ) (
@@ -7,6 +7,7 @@ module bench_top #(
     input logic rst,
 
     input  logic [19:0] s_bits,
+    input  logic        says_bad,  // of a word, as if the decoder said so
     output logic [19:0] m_codes,
     output logic        slide,
     output logic        restart,
@@ -28,6 +29,14 @@ module bench_top #(
     output logic       failed,
     output logic [5:0] moved,
 
+    input  logic       read_valid,
+    input  logic [5:0] read_phase,
+    output logic       read_slide,
+    output logic       read_aligned,
+    output logic       read_error,
+    output logic       read_failed,
+    output logic [5:0] read_moved,
+
     input  logic        forget,
     input  logic        value_valid,
     input  logic [ 7:0] value,
@@ -38,7 +47,7 @@ module bench_top #(
 );
   logic [1:0] code_errors, disparity_errors;
   logic bad;
-  always_ff @(posedge clk) bad <= (code_errors | disparity_errors) != '0 && !rst;
+  always_ff @(posedge clk) bad <= ((code_errors | disparity_errors) != '0 || says_bad) && !rst;
   km3_align #(
       .SLIDE_BITS(SLIDE_BITS),
       .GAP_CYCLES(8),
@@ -76,6 +85,17 @@ module bench_top #(
       .error_phase,
       .failed,
       .moved
+  );
+  km3_tx_align i_read_align (
+      .clk,
+      .rst,
+      .valid(read_valid),
+      .phase(read_phase),
+      .slide(read_slide),
+      .aligned(read_aligned),
+      .error_phase(read_error),
+      .failed(read_failed),
+      .moved(read_moved)
   );
   km3_monitor #(
       .BITS(8)

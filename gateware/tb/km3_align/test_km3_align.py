@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""km3_align on a deserialiser whose words it can slide: every phase, commas that are none, words that begin a symbol later, and the ways out. km3_phase and km3_tx_align on two
-clocks of any phase, one of which can be slid; km3_monitor."""
+"""km3_align on a deserialiser whose words it can slide: every phase, commas that are none, words that begin a symbol later, and the ways out; and km3_monitor."""
 
+from itertools import pairwise
 from typing import Any
 
 import cocotb
+from align_bench import (
+    ATTEMPTS,
+    BAD_COST,
+    BAD_LIMIT,
+    COMMAS,
+    GAP_CYCLES,
+    LOCK_WORDS,
+    PULSES,
+    SEARCH_CYCLES,
+    SLIDE_BITS,
+    WORD,
+    all_at_rest,
+)
 from cocotb.triggers import RisingEdge
 from common import code_8b10b
-from common.bench import PARAMETERS, SHORT, Bench, random_numbers
+from common.bench import SHORT, Bench, random_numbers
 from common.code_8b10b import K28_1, K28_5, K28_7, Symbol
-
-SLIDE_BITS = PARAMETERS.get("SLIDE_BITS", 1)
-WORD = 20
-STEPS = 40
-LOCK_WORDS = 450
-PULSES = ("slide", "restart", "lost", "error_place", "tx_slide", "error_phase", "failed", "error_value")
 
 
 class Deserialiser:
@@ -24,9 +31,10 @@ class Deserialiser:
         self.bench, self.dut, self.rng = Bench(dut, PULSES), dut, random_numbers()
         self.bits, self.at, self.disparity = "", 0, -1
         self.slides, self.restarts, self.slid = 0, 0, False
+        self.slides_help = True
         self.idle: list[Symbol] = [K28_5, (0, 0x50)]
         self.between: list[list[Symbol]] = []  # words in the place of idle ones, once each
-        dut.s_bits.value = dut.a_toggle.value = dut.b_toggle.value = dut.forget.value = dut.value_valid.value = 0
+        all_at_rest(dut)
 
     def bit_count(self, count: int) -> str:
         while len(self.bits) < self.at + count:
@@ -49,7 +57,7 @@ class Deserialiser:
             await RisingEdge(dut.clk)
             if dut.slide.value == 1 and not self.slid:
                 self.slides += 1
-                self.skip(SLIDE_BITS)
+                self.skip(SLIDE_BITS if self.slides_help else 0)
             self.slid = dut.slide.value == 1
             if dut.restart.value == 1:
                 self.restarts += 1
@@ -110,6 +118,26 @@ async def eight_commas_lock_it(dut: Any) -> None:
     link.between = [elsewhere]
     await link.run(20)
     assert (int(dut.locked.value), link.bench.counts["error_place"]) == (1, 1)
+    for count, locked in ((6, 1), (1, 0)):  # eight there, with none in its place since it was locked
+        link.between = [elsewhere] * count
+        await link.run(20)
+        assert (int(dut.locked.value), link.bench.counts["lost"]) == (locked, 1 - locked)
+    for elsewheres in (0, 3):  # it was lost: it takes as many again, whatever there was before
+        for count, locks in ((7, 0), (1, 1)):
+            link.between = [comma] * count
+            await link.run(30)
+            assert int(dut.locked.value) == locks
+        link.between = [elsewhere] * elsewheres
+        await link.run(20)
+        dut.says_bad.value = 1
+        await link.run(4)
+        dut.says_bad.value = 0
+        await link.run(20)
+        assert int(dut.locked.value) == 0
+    for count, locks in ((7, 0), (1, 1)):
+        link.between = [comma] * count
+        await link.run(30)
+        assert int(dut.locked.value) == locks
     await link.bench.reset()
     await link.run(60)
     link.bench.forget_counts()
@@ -180,44 +208,102 @@ async def a_locked_link_is_moved_by_no_few_commas(dut: Any) -> None:
 
 
 @cocotb.test
-async def phases_are_measured_and_made(dut: Any) -> None:
-    """In steps of half a bit, of all phases; the divider is slid until it comes half a word after the other clock, and stays. One that is moved is told, one that stands gives none."""
-    rng = random_numbers()
-    bench = Bench(dut, PULSES)
-    for name in ("s_bits", "a_toggle", "b_toggle", "forget", "value_valid"):
-        getattr(dut, name).value = 0
-    for begin in rng.sample(range(STEPS), 6 if SHORT else STEPS):
-        await bench.reset()
-        bench.forget_counts()
-        now, a_edge, b_edge, a, b, slides = 0, 7, 7 + begin, 0, 0, 0
-        seen: list[int] = []
-        stands = False
-        for cycle in range(1250):
-            now += STEPS + 1
-            while a_edge < now:
-                a, a_edge = a ^ 1, a_edge + STEPS
-            while b_edge < now:
-                b, b_edge = b ^ (not stands), b_edge + STEPS
-            dut.a_toggle.value, dut.b_toggle.value = a, b
-            await RisingEdge(dut.clk)
-            if dut.tx_slide.value == 1:
-                b_edge += 2
-                slides += 1
-            if dut.phase_valid.value == 1:
-                seen.append(int(dut.phase.value))
-                if cycle < 100:
-                    assert seen[-1] == begin
-            if cycle == 700:
-                assert dut.aligned.value == 1
-                assert seen[-1] == (b_edge - a_edge) % STEPS == 20 - begin % 2
-                assert int(dut.moved.value) == slides % (STEPS // 2)
-                b_edge += 6  # as no slide has asked for
-            if cycle == 1150:
-                assert (dut.aligned.value, bench.counts["error_phase"]) == (1, 1)
-                stands = True
-                seen.clear()
-        assert len(seen) <= 2
-        assert bench.counts["failed"] == 0
+async def bad_words_and_good_ones_are_weighed(dut: Any) -> None:
+    """Any order of them, against the sum that the contract names; it is lost with the word that makes the sum too much, and with none before it."""
+    link = Deserialiser(dut)
+    await link.begin(0)
+    await link.until_locked(200 * WORD)
+    orders = [[1, 1, 1, 0, 1, 0, 0, 0, 0, 0], [1] * 4, [1, 0] * 12] + [
+        [link.rng.random() < 0.4 for _ in range(40)] for _ in range(8)
+    ]
+    for order in orders:
+        await link.until_locked(200 * WORD)
+        await link.run(BAD_LIMIT)
+        link.bench.forget_counts()
+        cost, lost = 0, False
+        for is_bad in order:
+            dut.says_bad.value = int(is_bad)
+            await link.run(1)
+            cost = cost + BAD_COST if is_bad else max(0, cost - 1)
+            if cost >= BAD_LIMIT:
+                lost = True
+                break
+        dut.says_bad.value = 0
+        await link.run(4)
+        assert link.bench.counts["lost"] == int(lost), order
+
+
+@cocotb.test
+async def how_long_it_waits(dut: Any) -> None:
+    """After a reset and after slides, until what it hears is of now; for a comma, until it gives up. Nothing is told in reset."""
+    link = Deserialiser(dut)
+    waited: dict[str, set[int]] = {"reset": set(), "slides": set(), "search": set()}
+    for _ in range(3):
+        await link.begin(0)
+        await link.until_locked(200 * WORD)
+        for pulse in ("restart", "lost", "error_place", "slide"):  # what is heard is wrong, and its reset comes
+            dut.s_bits.value = 0
+            dut.rst.value = 1
+            await link.bench.wait(3)
+            assert getattr(dut, pulse).value == 0
+        # Nothing slides now: words begin where the comma does, so many bits later, and then where it does at once.
+        for place in (0, 1) if SLIDE_BITS == 1 else (0,):
+            link.bits, link.at = "", 0
+            link.skip(2 * WORD - place)
+            await link.bench.reset()
+            last = now = 2
+            while dut.locked.value == 0:
+                await link.run(1)
+                now += 1
+                last = now if dut.slide.value == 1 else last
+                assert now < 2 * LOCK_WORDS
+            waited["slides" if place else "reset"].add(now - last)
+    link.idle = [(0, 0xB5), (0, 0xB5)]
+    await link.begin(0)
+    restarts = []
+    for now in range(4 * SEARCH_CYCLES):
+        await link.run(1)
+        if dut.restart.value == 1:
+            restarts.append(now)
+    waited["search"] = {after - before for before, after in pairwise(restarts)}
+    settles = GAP_CYCLES + 8
+    assert waited == {
+        "reset": {settles + COMMAS},
+        "slides": {GAP_CYCLES + 1 + settles + COMMAS} if SLIDE_BITS == 1 else set(),
+        "search": {SEARCH_CYCLES + 2},  # that of the restart, and one to begin
+    }
+
+
+@cocotb.test
+async def slides_that_do_not_help_end_in_a_restart(dut: Any) -> None:
+    """After ATTEMPTS times all of them. Once it was locked they are counted anew."""
+    if SLIDE_BITS != 1:
+        return
+    link = Deserialiser(dut)
+    for was_locked in (False, True):
+        link.slides_help = True
+        await link.begin(0)
+        if was_locked:
+            link.slides_help = False
+            link.skip(WORD - 3)
+            await link.run(40 + 3 * GAP_CYCLES)  # one attempt
+            link.slides_help = True
+            await link.until_locked()
+            link.between = [[(0, 0xB5)]]
+            link.slides_help = False
+            slides = WORD // 2
+        else:
+            link.slides_help = False
+            link.skip(WORD - 3)
+            slides = 3
+        link.slides = link.restarts = 0
+        made = 0
+        for _ in range(4 * LOCK_WORDS):
+            await link.run(1)
+            if link.restarts:
+                break
+            made = link.slides
+        assert made == slides * ATTEMPTS
 
 
 @cocotb.test
@@ -229,6 +315,8 @@ async def a_monitor_keeps_the_first(dut: Any) -> None:
         await RisingEdge(dut.clk)
         dut.forget.value = 0
         link.bench.forget_counts()
+        await link.bench.wait(3)
+        assert dut.known.value == 0
         for value in values:
             dut.value_valid.value, dut.value.value = 1, value
             await RisingEdge(dut.clk)

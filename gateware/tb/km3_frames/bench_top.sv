@@ -22,6 +22,7 @@ module bench_top #(
     output logic                   express_in_ready,
     input  logic [            7:0] express_in,
 
+    output logic        agrees,
     output logic        start,
     output logic [15:0] word,
     output logic [47:0] at,
@@ -64,7 +65,7 @@ module bench_top #(
     output logic [15:0] lost
 );
   localparam logic [SLOTS-1:0][15:0] SLOT_WORDS = {16'd5, 16'd1, 16'd20};
-  logic agrees, begins, starts_next;
+  logic begins, starts_next;
   km3_pkg::time_t now;
   assign at = now;
   km3_time #(

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge, Timer
 from common.bench import PARAMETERS, SHORT, Bench, random_numbers
 
 FRAME_WORDS = PARAMETERS.get("FRAME_WORDS", 96)
@@ -59,6 +59,7 @@ class Link:
         self.words: list[list[int]] = [[] for _ in SLOT_WORDS]
         self.replace: dict[int, Word | None] = {}  # by place in a frame, once; None: a wrong code
         self.place = -1
+        self.stream: list[Word] = []  # what the receiver gets in the place of all that is sent
 
     async def start(self, second: int = 7, number: int = 0) -> None:
         dut = self.dut
@@ -103,6 +104,7 @@ class Link:
             # The word that comes next: the encoder's words are two cycles after the time base's.
             place = (int(dut.word.value) - 1) % FRAME_WORDS
             wanted = self.replace.pop(place, 0) if place in self.replace else 0
+            wanted = self.stream.pop(0) if self.stream else wanted
             dut.other.value = int(isinstance(wanted, tuple))
             dut.error.value = int(wanted is None)
             if isinstance(wanted, tuple):
@@ -144,6 +146,13 @@ class Link:
     async def to_word(self, word: int) -> None:
         while int(self.dut.word.value) != word:
             await RisingEdge(self.dut.clk)
+
+    async def hear(self, words: list[Word], after: int = 12) -> dict[str, int]:
+        """The receiver hears these words, and idle ones after them; what is counted of them."""
+        self.forget()
+        self.stream = [*words, *[IDLE] * (after + 4)]
+        await self.bench.wait(len(words) + after)
+        return self.counts()
 
     def counts(self) -> dict[str, int]:
         return {name: count for name, count in self.bench.counts.items() if count} | ({"lost": self.lost} if self.lost else {})
@@ -354,3 +363,66 @@ async def what_is_no_frame_is_named(dut: Any) -> None:
     dut.locked.value = 1
     await link.to_word(FRAME_END + 12)
     assert link.counts() == {"drop_cut": 1, "error_stray": 1}, "the rest of it is no frame"
+
+
+@cocotb.test
+async def frames_as_one_likes(dut: Any) -> None:
+    """Heads that express codes hold up until their time is too old to be told; frames cut in each part; frames with a wrong head beside frames that are missing."""
+    link = Link(dut)
+    await link.start()
+    await link.to_word(FRAME_END + 8)
+    dut.sends.value = 0
+    await link.frame()
+    slots = [[7, 8], [], [9]]
+    code = [(1, 0x11 << 8 | K27_7), (2, K29_7 << 8 | 0xEE)]
+    number = 10
+    since_max = 250
+    for codes in (0, 1, 119, 120, 121, 122, 200):
+        number += 1
+        frame = frame_of(7, number, 3, slots)
+        link.heads.clear()
+        counts = await link.hear(frame[:4] + code * codes + frame[4:])
+        counts.pop("lost", 0)
+        if FIRST_SLOT - 1 + 2 * codes < since_max:
+            assert (counts, link.heads) == ({"count_good": 1}, [(7, number)]), codes
+        else:
+            assert (counts, link.heads) == ({"drop_head": 1}, []), codes
+    link.frames.clear()
+    link.words = [[] for _ in SLOT_WORDS]
+    for cut in range(1, FRAME_END):
+        number = 10 + cut % 8
+        counts = await link.hear(frame_of(7, number, 3, slots)[:cut] + frame_of(7, number + 1, 3, slots))
+        counts.pop("error_time", 0)
+        counts.pop("lost", 0)
+        assert counts == {"count_good": 1, "drop_cut": 1}, cut
+        # An end is told of what has begun to be told: not of a head.
+        assert [good for good, _ in link.frames] == [True] if cut < FIRST_SLOT else [False, True], cut
+        link.frames.clear()
+    for wrong, missing in ((1, 0), (0, 3), (1, 1), (2, 0), (2, 1), (3, 2), (4, 5), (5, 1)):
+        good = frame_of(8, 20, 3, slots)
+        bad = [(k, data ^ (1 << 9 if at == 3 else 0)) for at, (k, data) in enumerate(good)][:FIRST_SLOT]
+        await link.hear(good)
+        counts = await link.hear(bad * wrong + frame_of(8, 21 + wrong + missing, 3, slots))
+        wanted = {"count_good": 1, "drop_head": wrong, "lost": missing}
+        assert counts == {name: count for name, count in wanted.items() if count}, (wrong, missing)
+
+
+@cocotb.test
+async def a_time_that_agrees(dut: Any) -> None:
+    """The word, the number and the second that come next, and no other: also where a frame ends, and a second."""
+    link = Link(dut)
+    await link.start()
+    dut.sends.value = 0
+    whole = FRAME_WORDS * FRAMES_PER_S
+    for second, number, word in ((7, 3, 20), (7, 3, FRAME_WORDS - 4), (0xFFFF, FRAMES_PER_S - 1, FRAME_WORDS - 4), (7, 0, 0)):
+        await link.set_time(second, number, word)
+        for cycle in range(1, 9):
+            at = second * whole + number * FRAME_WORDS + word + cycle
+            for by in (0, 1, -1, FRAME_WORDS, -FRAME_WORDS, whole, whole << 8):
+                told = max(0, at + by)
+                dut.load_word.value = told % FRAME_WORDS
+                dut.load_at.value = told // whole << 16 | told % whole // FRAME_WORDS
+                await ReadOnly()
+                assert int(dut.agrees.value) == int(told == at), (second, number, word, cycle, by)
+                await Timer(1, "ps")
+            await RisingEdge(dut.clk)

@@ -147,6 +147,7 @@ module bench_top #(
     output logic [NODES*32-1:0] stray,         // requests of the bus beyond the node's memory
     output logic [NODES*32-1:0] arrived_cycle, // the first word of a packet, last
     output logic [NODES*32-1:0] offered_cycle, // and of one that leaves
+    output logic [NODES*32-1:0] went_to,       // and where it goes
     output logic [NODES*rdma_pkg::COUNTS*32-1:0] counts
 );
   localparam int PORTS = NODES + 1;
@@ -274,7 +275,11 @@ module bench_top #(
     logic [rdma_pkg::COUNTS-1:0] counted;
     logic [15:0] missing;
     logic unread, refuses, refuses_reply, gone, failed, is_amid, was_offered;
+    logic [63:0] gone_tag;
+    logic [8:0] ended;
     logic [127:0] tx_data;
+    apenet_pkg::header_t tx_header;
+    assign tx_header = tx_data[119:0];
     logic tx_valid, tx_ready, tx_last, completion_fault;
     rdma_port #(
         .X_BITS(2),
@@ -320,7 +325,7 @@ module bench_top #(
         .gone_valid(gone),
         .gone_ready(1'b1),
         .gone_bad(failed),
-        .gone_tag(),
+        .gone_tag(gone_tag),
         .s_axis_tdata(out_data[128*n+:128]),
         .s_axis_tvalid(out_valid[n]),
         .s_axis_tready(out_ready[n]),
@@ -380,6 +385,9 @@ module bench_top #(
     always_ff @(posedge clk) begin
       was_offered <= tx_valid && !(tx_ready && tx_last);
       if (tx_valid && !was_offered) offered_cycle[32*n+:32] <= cycle;
+      if (tx_valid && !was_offered) went_to[32*n+:32] <= {16'd0, tx_header.z, tx_header.y, tx_header.x};
+      if (gone) ended <= ended + 1'b1;
+      assert (rst || !gone || gone_tag == jobs[ended[7:0]].tag);
       if (out_valid[n] && out_ready[n]) is_amid <= !out_last[n];
       if (out_valid[n] && out_ready[n] && !is_amid) arrived_cycle[32*n+:32] <= cycle;
       if (w_valid[n] && w_ready[n]) written_cycle[32*n+:32] <= cycle;
@@ -395,7 +403,7 @@ module bench_top #(
       if (rst) begin
         counts[32*n*rdma_pkg::COUNTS+:32*rdma_pkg::COUNTS] <= '0;
         {missed[32*n+:32], unreadable[32*n+:32], refused[32*n+:32], reply_refused[32*n+:32], gone_good[32*n+:32], gone_bad[32*n+:32]} <= '0;
-        {is_amid, was_offered} <= '0;
+        {is_amid, was_offered, ended} <= '0;
       end
     end
   end

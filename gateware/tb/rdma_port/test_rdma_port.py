@@ -345,6 +345,35 @@ async def what_cannot_be_sent_is_told_of(dut: Any) -> None:
 
 
 @cocotb.test
+async def a_message_of_which_a_part_cannot_be_read(dut: Any) -> None:
+    """Its first packet: the others go, the job is told of as bad, and so is the message where it was to come to."""
+    bench = await started(dut)
+    dut.read_fails.value = 1
+    assert await bench.put(0, 1, 12000)
+    await bench.wait_until(lambda: bench.each("unreadable")[0] == 1, 4000, "unreadable")
+    dut.read_fails.value = 0
+    await bench.quiet(1000)
+    assert (bench.each("gone_bad"), bench.each("unreadable")[0] < 3) == ([1, 0, 0], True)
+    await bench.put(0, 1, 100)  # of the next one this is forgotten
+    await bench.quiet()
+    assert (bench.each("gone_bad"), bench.each("gone_good")) == ([1, 0, 0], [1, 0, 0])
+    await expire(bench)
+    assert await bench.check(all_good=False) == {"failed": 1, "good": 1}
+
+
+@cocotb.test
+async def each_node_has_a_place(dut: Any) -> None:
+    """In all three directions. The bench's crossbar looks at x alone."""
+    bench = await started(dut)
+    for node, (x, y, z) in enumerate(((2, 1, 0), (2, 0, 1), (1, 1, 1))):
+        bench.messages.append(Message(rdma.EVENT, node, x, 0, b"", (node, 0), 7, 100 + node))
+        await bench.post(node, kind=rdma.EVENT, to=rdma.place(x, y, z), offset=100 + node, process=7)
+        await bench.quiet()
+        assert bench.each("went_to")[node] == rdma.place(x, y, z)
+    await bench.check()
+
+
+@cocotb.test
 async def it_takes_so_many_cycles(dut: Any) -> None:
     bench = await started(dut)
     sends, receives = set(), set()
