@@ -16,6 +16,7 @@ namespace nanet::km3_engine {
 inline constexpr std::uint32_t kEventHeaderBytes = 32;  // of each packet
 inline constexpr std::uint32_t kEventHeadBytes = 24;    // of the event, in its first packet
 inline constexpr std::uint32_t kEventHitBytes = 12;
+inline constexpr std::uint32_t kEventPmBits = 5;  // of a hit's third byte; above them the kinds of the triggered seed that the hit began
 
 class EventWriter {
  public:
@@ -28,7 +29,9 @@ class EventWriter {
     std::uint32_t slice;
     std::uint64_t begin_ns;
   };
-  void write(const km3::Event& event, std::span<const km3::Hit> hits, const Slice& slice, std::uint64_t arrival_ns);
+  // hits and seeds: those of the event, as Trigger gives them, in the order of their times.
+  void write(const km3::Event& event, std::span<const km3::Hit> hits, std::span<const km3::Seed> seeds, const Slice& slice,
+             std::uint64_t arrival_ns);
 
   // Sends what was written.
   void flush() { slots_.ring_doorbell(); }

@@ -279,7 +279,8 @@ void SliceBuilder::drop_old(std::uint64_t now_ns) {
 void SliceBuilder::emit(std::span<const km3::Event> events) {
   if (!writer_) return;
   for (const km3::Event& event : events) {
-    writer_->write(event, trigger_.hits(event), {epoch_->run, event.slice, begin_ns(event.slice)}, last_arrival_ns_);
+    writer_->write(event, trigger_.hits(event), trigger_.seeds(event), {epoch_->run, event.slice, begin_ns(event.slice)},
+                   last_arrival_ns_);
   }
 }
 

@@ -57,4 +57,7 @@ def test_a_port_puts_events_together() -> None:
         assert is_cut in (0, 1)
         hits = np.frombuffer(whole, HIT, count, 24)
         assert set(hits["floor"].tolist()) <= {1, 2, 3}
+        assert set((hits["pm"] & 31).tolist()) <= set(range(6))
+        assert np.count_nonzero(hits["pm"] >> 5) >= seeds  # hits that began a triggered seed
+        assert np.bitwise_or.reduce(hits["pm"] >> 5) == kinds
         assert int(hits["time"].min()) >= begin

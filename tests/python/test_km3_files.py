@@ -229,9 +229,15 @@ def test_a_summary_says_rates_within_a_step() -> None:
     assert came.modules.tobytes() == made.modules.tobytes()
 
 
+KINDS_OF_EVERY_THIRD = 5
+
+
 def event_packets(times: list[int], *, payload: int = 24 + 12 * 5) -> list[bytes]:
-    """An event of the trigger with hits at these times [1/1024 ns], written after docs/formats-km3.md."""
-    hits = b"".join(struct.pack(">BBBBq", 1, 1 + k % 3, k % 6, 10 + k, time) for k, time in enumerate(times))
+    """An event of the trigger with hits at these times [1/1024 ns], of which every third began a seed, written after docs/formats-km3.md."""
+    hits = b"".join(
+        struct.pack(">BBBBq", 1, 1 + k % 3, k % 6 + 32 * KINDS_OF_EVERY_THIRD * (k % 3 == 0), 10 + k, time)
+        for k, time in enumerate(times)
+    )
     whole = struct.pack(">4Iq", len(times), 5, 3, 0, min(times)) + hits
     return [
         struct.pack(">4s7I", b"KM3E", 9, 7, 41, 1_500_000_001, 8, at, len(whole)) + whole[at : at + payload]
@@ -251,10 +257,14 @@ def test_events_have_the_times_that_modules_said() -> None:
         assert decoder.decode(packet)[0] == ""
     (event,) = collect(reversed(packets), modules).events
     assert event.header == daq.Header(detector.id, 9, 7, 1_500_000_001, 8)
-    assert (event.counter, event.mask, len(event.triggered)) == (41, 3, 0)
+    assert (event.counter, event.mask) == (41, 3)
     expected = [round(time / 1024 - offsets[k % 3, k % 6]) for k, time in enumerate(times)]
     assert sorted(event.hits["time_ns"].tolist()) == sorted(expected)
     assert sorted(event.hits["tot"].tolist()) == list(range(10, 27))
+    assert sorted(event.triggered["tot"].tolist()) == list(range(10, 27, 3))
+    assert set(event.triggered["mask"].tolist()) == {KINDS_OF_EVERY_THIRD}
+    of_all = {tuple(hit) for hit in event.hits.tolist()}
+    assert all(tuple(hit)[:-1] in of_all for hit in event.triggered.tolist())
     assert collect(packets[1:], modules).events_incomplete == 1
 
 

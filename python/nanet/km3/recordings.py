@@ -28,7 +28,8 @@ CLB_HITS = 0x54544443  # TTDC
 EVENT = struct.Struct(">8I")
 EVENT_MAGIC = 0x4B4D3345
 EVENT_HEAD = struct.Struct(">4Iq")
-EVENT_HIT = np.dtype([("tower", "u1"), ("floor", "u1"), ("pm", "u1"), ("charge", "u1"), ("time", ">i8")])
+EVENT_HIT = np.dtype([("tower", "u1"), ("floor", "u1"), ("pm_and_kinds", "u1"), ("charge", "u1"), ("time", ">i8")])
+PM_BITS = 5
 HITS = 1
 
 
@@ -216,7 +217,7 @@ def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.v
     names, where = np.unique(np.stack([records["tower"], records["floor"]]), axis=1, return_inverse=True)
     ids = np.array([modules.id_of(int(tower), int(floor)) for tower, floor in names.T], np.int32)
     hits["module"] = ids[where.reshape(-1)] if len(records) else 0
-    hits["channel"], hits["tot"] = records["pm"], records["charge"]
+    hits["channel"], hits["tot"] = records["pm_and_kinds"] & (1 << PM_BITS) - 1, records["charge"]
     times = records["time"].astype(np.float64) / 1024
     for module in ids:
         mine = hits["module"] == module
@@ -226,8 +227,13 @@ def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.v
     ticks = -(-early // 16)
     hits["time_ns"] = whole_ns + 16 * ticks
     second, tick = divmod(header.second * TICKS_A_SECOND + header.tick - ticks, TICKS_A_SECOND)
-    hits = hits[np.argsort(hits["time_ns"], kind="stable")]
-    return daq.Event(header._replace(second=second, tick=tick), number, kinds, 0, np.zeros(0, daq.TRIGGERED_HIT), hits)
+    order = np.argsort(hits["time_ns"], kind="stable")
+    hits, seeds = hits[order], (records["pm_and_kinds"] >> PM_BITS)[order]
+    triggered = np.zeros(int(np.count_nonzero(seeds)), daq.TRIGGERED_HIT)
+    for name in daq.EVENT_HIT.names or ():
+        triggered[name] = hits[name][seeds != 0]
+    triggered["mask"] = seeds[seeds != 0]
+    return daq.Event(header._replace(second=second, tick=tick), number, kinds, 0, triggered, hits)
 
 
 def coincident(slice_: daq.Slice, modules: Modules, *, window_ns: float, charge_min: int, places: int) -> daq.Slice:

@@ -318,13 +318,20 @@ TEST(SliceBuilder, EventsAreThoseOfATriggerThatGotTheHitsDirectly) {
   Bench bench;
   km3::Trigger trigger(bench.detector, quick().trigger);
   std::map<std::uint32_t, std::vector<std::byte>> expected;
+  std::size_t seed_hits = 0;
   const auto keep = [&](std::span<const km3::Event> events) {
     for (const km3::Event& event : events) {
       std::vector<std::byte>& bytes = expected[static_cast<std::uint32_t>(event.number)];
       for (const km3::Hit& hit : trigger.hits(event)) {
+        std::uint32_t kinds = 0;
+        for (const km3::Seed& seed : trigger.seeds(event)) {
+          if (seed.pm == hit.pm && seed.point.time_ns == hit.time_ns) kinds = seed.kinds;
+        }
+        seed_hits += kinds != 0 ? 1 : 0;
         const auto time = static_cast<std::uint64_t>(std::llround(hit.time_ns * 1024));
         const std::uint32_t floor = hit.pm / 6 + 1;
-        for (const std::uint32_t one : {1u, floor, hit.pm % 6, static_cast<std::uint32_t>(std::lround(hit.charge_pe * 10))}) {
+        for (const std::uint32_t one :
+             {1u, floor, kinds << 5 | hit.pm % 6, static_cast<std::uint32_t>(std::lround(hit.charge_pe * 10))}) {
           bytes.push_back(static_cast<std::byte>(one));
         }
         for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::byte>(time >> shift));
@@ -344,6 +351,7 @@ TEST(SliceBuilder, EventsAreThoseOfATriggerThatGotTheHitsDirectly) {
   keep(trigger.flush());
   bench.finish();
   ASSERT_GT(expected.size(), 10u);
+  EXPECT_GE(seed_hits, 5 * expected.size());
   EXPECT_EQ(bench.count(Counter::events_triggered), expected.size());
 
   std::map<std::uint32_t, std::vector<std::byte>> came;
