@@ -10,6 +10,7 @@ from common.bench import CLOCK_PS, SHORT, random_numbers
 from common.code_8b10b import K28_5, Symbol, encode
 from loop_bench import CONTROL_WORDS, FRAME_WORDS, FRAMES_PER_S, HOLD_FRAMES, SLOT_WORDS, STEPS, Loop, faults
 
+K27_7: Symbol = (1, 0xFB)
 SETTINGS = [
     (3, 0, 0, 9),
     (1, 1, 19, 0),
@@ -158,7 +159,7 @@ def flip_for(codes: int, other: list[Symbol]) -> int:
 
 @cocotb.test
 async def a_word_in_the_place_of_another(dut: Any) -> None:
-    """Its codes are right: data where there should be none, and a comma in the second byte."""
+    """Its codes are right: data where there should be none, a comma in the second byte, half of an express code."""
     loop = Loop(dut)
     await loop.start(4, 3, 11)
     await loop.until_up()
@@ -168,6 +169,7 @@ async def a_word_in_the_place_of_another(dut: Any) -> None:
         (90, [(0, 0xB5), (0, 0xB5)], 0, {"error_stray": 1}),
         (40, [(0, 0x03), K28_5], 1, {"drop_symbol": 1} | comma_second),
         (90, [(0, 0x03), K28_5], 0, comma_second),
+        (90, [K27_7, (0, 0xB5)], 0, {"error_express": 1}),
     ):
         await loop.between()
         await loop.to_word(place)
