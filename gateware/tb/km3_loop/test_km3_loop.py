@@ -320,6 +320,24 @@ async def dividers_that_stand_wrong(dut: Any) -> None:
 
 
 @cocotb.test
+async def codes_at_every_place_of_a_frame(dut: Any) -> None:
+    """Of either end, also where a frame begins: each comes, at one latency, and costs no frame."""
+    loop = Loop(dut)
+    await loop.start(4, 3, 11)
+    await loop.until_up()
+    await loop.between()
+    for code in range(FRAME_WORDS + 1):
+        for codes in loop.codes:
+            codes.append(code)
+        await loop.bench.wait(FRAME_WORDS + 1)
+    for came, taken in zip(loop.came, loop.taken, strict=True):
+        assert [code for _, code in came] == [code for _, code in taken] == list(range(FRAME_WORDS + 1))
+        assert len({after - before for (after, _), (before, _) in zip(came, taken, strict=True)}) == 1
+    assert faults(loop) == {}
+    assert [list(counts) for counts in loop.counts.values()] == [["count_good"]] * 2
+
+
+@cocotb.test
 async def more_codes_than_a_frame_has_room_for(dut: Any) -> None:
     """They go at once, and the frame is cut: both ends say so."""
     loop = Loop(dut)
