@@ -13,7 +13,7 @@ from loop_bench import CONTROL_WORDS, FRAME_WORDS, FRAMES_PER_S, HOLD_FRAMES, SL
 K27_7: Symbol = (1, 0xFB)
 SETTINGS = [
     (3, 0, 0, 9),
-    (1, 1, 19, 0),
+    (29, 1, 19, 0),  # the head comes in the next frame than its first word
     (60, 7, 12, 31),
     *([] if SHORT else [(lag, 3 * lag % 20, 11 * lag % 20, 4 * lag) for lag in range(1, 10)]),
 ]
