@@ -79,9 +79,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, default=HERE.parent / "out" / "gateware_mutation.json", metavar="FILE")
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    benches_of = {
-        module: benches(name, entry, module) for name, entry in declared.items() for module in entry.get("modules", [name])
-    }
+    benches_of = {module: benches(name, entry) for name, entry in declared.items() for module in entry.get("modules", [name])}
     unknown = sorted(set(options.modules) - set(benches_of))
     if unknown or options.mutants < 1 or options.jobs < 1:
         print(
@@ -100,11 +98,8 @@ def main(arguments: list[str]) -> int:
     return summary(results, options.seed, options.floor, options.json)
 
 
-def benches(name: str, entry: dict[str, Any], module: str) -> list[Bench]:
-    """In the order in which they look for its faults: that which has the module first, if the table says which."""
-    sets = [Bench(name, parameters) for parameters in entry["parameters"]]
-    first = entry.get("mutated_in", {}).get(module, 0)
-    return [sets[first], *sets[:first], *sets[first + 1 :]]
+def benches(name: str, entry: dict[str, Any]) -> list[Bench]:
+    return [Bench(name, parameters) for parameters in entry["parameters"]]
 
 
 def choose(module: str, count: int, seed: int) -> tuple[list[Mutant], int]:

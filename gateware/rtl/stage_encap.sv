@@ -3,7 +3,7 @@
 //
 // Contract: that of a stage (docs/design/gateware-node.md); between two packets lie at least the four cycles that nanet_encap asks for, as after udp_rx.
 module stage_encap #(
-    parameter int STREAMS = 16
+    parameter int STREAMS = 16  // a power of two
 ) (
     input logic clk,
     input logic rst,
@@ -27,6 +27,10 @@ module stage_encap #(
 
     output logic drop_refused  // not as long as its sideband says
 );
+  if (STREAMS != 1 << $clog2(STREAMS) || STREAMS < 2) begin : g_check
+    $fatal(1, "STREAMS must be a power of two from 2 (instance %m)");
+  end
+
   port_pkg::routed_t meta;
   logic in_packet;
   logic [15:0] bytes;

@@ -13,6 +13,7 @@ from common.bench import PARAMETERS, SHORT, Bench, random_numbers
 FRAME_WORDS = PARAMETERS.get("FRAME_WORDS", 96)
 FRAMES_PER_S = PARAMETERS.get("FRAMES_PER_S", 50)
 SLOT_WORDS = (20, 1, 5)
+FIFO_WORDS = 32
 HEAD_WORDS, CHECK_WORDS = 5 + len(SLOT_WORDS), 2
 FIRST_SLOT = HEAD_WORDS + CHECK_WORDS
 FRAME_END = FIRST_SLOT + sum(SLOT_WORDS) + CHECK_WORDS
@@ -405,6 +406,28 @@ async def frames_as_one_likes(dut: Any) -> None:
         counts = await link.hear(bad * wrong + frame_of(8, 21 + wrong + missing, 3, slots))
         wanted = {"count_good": 1, "drop_head": wrong, "lost": missing}
         assert counts == {name: count for name, count in wanted.items() if count}, (wrong, missing)
+
+
+@cocotb.test
+async def a_slot_holds_so_many_words(dut: Any) -> None:
+    """What does not go waits, up to FIFO_WORDS; more is not taken, and nothing of it is lost."""
+    link = Link(dut)
+    await link.start()
+    await link.to_word(FRAME_END + 8)
+    dut.sends.value = 0
+    given = link.give([FIFO_WORDS + 8] * len(SLOT_WORDS))
+    await link.frame(2)
+    assert [len(slot) for slot in link.waiting] == [8] * len(SLOT_WORDS)
+    assert dut.s_ready.value == 0
+    dut.sends.value = 1
+    await link.frame(10)
+    got: list[list[int]] = [[] for _ in SLOT_WORDS]
+    for good, words in link.frames:
+        assert good
+        for slot, more in zip(got, words, strict=True):
+            slot += more
+    assert [slot == words[: len(slot)] for slot, words in zip(got, given, strict=True)] == [True] * len(SLOT_WORDS)
+    assert len(got[0]) == FIFO_WORDS + 8
 
 
 @cocotb.test

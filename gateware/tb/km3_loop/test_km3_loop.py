@@ -10,9 +10,10 @@ from common.bench import CLOCK_PS, SHORT, random_numbers
 from common.code_8b10b import K28_5, Symbol, encode
 from loop_bench import CONTROL_WORDS, FRAME_WORDS, FRAMES_PER_S, HOLD_FRAMES, SLOT_WORDS, STEPS, Loop, faults
 
+K27_7: Symbol = (1, 0xFB)
 SETTINGS = [
     (3, 0, 0, 9),
-    (1, 1, 19, 0),
+    (29, 1, 19, 0),  # the head comes in the next frame than its first word
     (60, 7, 12, 31),
     *([] if SHORT else [(lag, 3 * lag % 20, 11 * lag % 20, 4 * lag) for lag in range(1, 10)]),
 ]
@@ -158,7 +159,7 @@ def flip_for(codes: int, other: list[Symbol]) -> int:
 
 @cocotb.test
 async def a_word_in_the_place_of_another(dut: Any) -> None:
-    """Its codes are right: data where there should be none, and a comma in the second byte."""
+    """Its codes are right: data where there should be none, a comma in the second byte, half of an express code."""
     loop = Loop(dut)
     await loop.start(4, 3, 11)
     await loop.until_up()
@@ -168,6 +169,7 @@ async def a_word_in_the_place_of_another(dut: Any) -> None:
         (90, [(0, 0xB5), (0, 0xB5)], 0, {"error_stray": 1}),
         (40, [(0, 0x03), K28_5], 1, {"drop_symbol": 1} | comma_second),
         (90, [(0, 0x03), K28_5], 0, comma_second),
+        (90, [K27_7, (0, 0xB5)], 0, {"error_express": 1}),
     ):
         await loop.between()
         await loop.to_word(place)
@@ -315,6 +317,24 @@ async def dividers_that_stand_wrong(dut: Any) -> None:
     dut.div_wrong.value = 0
     await loop.until_up()
     assert loop.trips[0] == trip_of(4)
+
+
+@cocotb.test
+async def codes_at_every_place_of_a_frame(dut: Any) -> None:
+    """Of either end, also where a frame begins: each comes, at one latency, and costs no frame."""
+    loop = Loop(dut)
+    await loop.start(4, 3, 11)
+    await loop.until_up()
+    await loop.between()
+    for code in range(FRAME_WORDS + 1):
+        for codes in loop.codes:
+            codes.append(code)
+        await loop.bench.wait(FRAME_WORDS + 1)
+    for came, taken in zip(loop.came, loop.taken, strict=True):
+        assert [code for _, code in came] == [code for _, code in taken] == list(range(FRAME_WORDS + 1))
+        assert len({after - before for (after, _), (before, _) in zip(came, taken, strict=True)}) == 1
+    assert faults(loop) == {}
+    assert [list(counts) for counts in loop.counts.values()] == [["count_good"]] * 2
 
 
 @cocotb.test
