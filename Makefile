@@ -80,7 +80,7 @@ test-quick: packages-run packages-test $(STAMPS)/native $(STAMPS)/test $(STAMPS)
 	@$(build_all)
 	scripts/side_by_side.sh \
 	  "c++ ctest --preset release --label-exclude slow" \
-	  "python $(BIN)/pytest tests/python -m 'not slow' -q --numprocesses=$(JOBS)"
+	  "python $(BIN)/pytest tests/python -m 'not slow' -q --numprocesses=$(JOBS) --dist=loadgroup"
 
 test-cpp: packages-run packages-test $(STAMPS)/native $(STAMPS)/cpp-tests ## C++ units whose name holds FILTER: make test-cpp FILTER=Merger; all of them without it
 	@$(build_all)

@@ -244,6 +244,7 @@ def test_the_plan_fits_on_a_hundred_columns(made: Made, capsys: pytest.CaptureFi
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.xdist_group("knobs")  # one test sets one of them for a moment
 def test_the_plan_of_this_machine_changes_nothing(tmp_path: Path) -> None:
     paths = [Path(path) for path in DEFAULTS if path.startswith(("/proc/sys/", "/sys/kernel/"))]
     before = {path: path.read_text() for path in paths if path.is_file()}

@@ -238,6 +238,7 @@ def test_after_a_restart_a_new_undo_file_is_begun(made: Made, tmp_path: Path) ->
     assert [(entry["target"], entry["from"]) for entry in entries] == [("/proc/sys/vm/stat_interval", "2")]
 
 
+@pytest.mark.xdist_group("knobs")
 def test_one_real_knob_is_set_and_undone(tmp_path: Path) -> None:
     """vm.stat_interval, which does no harm for a second; where /proc cannot be written, that must be what is said."""
     path, file = Path("/proc/sys/vm/stat_interval"), tmp_path / "undo.json"
