@@ -12,7 +12,18 @@ from common.bench import PARAMETERS, first_edge
 from common.card import DESTINATION, ENTRY_BYTES, MATCH, PACKETS_PER_BUFFER, PORT, SLOT_BYTES, SOURCE
 from common.contract import Kind, TxDescriptor
 from common.counts import ROWS
-from common.frames import FCS_BYTES, FRAME_BYTES_MIN, SENDER_IP, frame_of, group_mac, mac_number, sent_frame, udp_frame, udp_packet, with_fcs
+from common.frames import (
+    FCS_BYTES,
+    FRAME_BYTES_MIN,
+    SENDER_IP,
+    frame_of,
+    group_mac,
+    mac_number,
+    sent_frame,
+    udp_frame,
+    udp_packet,
+    with_fcs,
+)
 from common.requests import refused_requests
 from common.sending import random_destination
 from common.wires import GBPS, PREAMBLE

@@ -8,7 +8,18 @@ from typing import Any
 
 import cocotb
 from common.bench import SHORT, Scoreboard, never, random_numbers
-from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, SENDER_MAC, frame_of, group_mac, mac_number, udp_frame, udp_packet, with_fcs
+from common.frames import (
+    FCS_BYTES,
+    LOCAL_IP,
+    LOCAL_MAC,
+    SENDER_MAC,
+    frame_of,
+    group_mac,
+    mac_number,
+    udp_frame,
+    udp_packet,
+    with_fcs,
+)
 from common.requests import REPLIER_DROPS, answer_to, arp_request, echo_request, refused_requests
 from common.streams import Packet, StreamSink
 from common.wires import CYCLE_BYTES, GAP_BYTES, GBPS, PREAMBLE, PREAMBLE_BYTES, wire_source

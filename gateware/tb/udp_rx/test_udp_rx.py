@@ -54,7 +54,9 @@ class UdpBench(Bench):
         dut.local_address.value = int(IPv4Address(LOCAL_IP))
         dut.table_write.value = 0
         self.set_groups([])
-        self.source = StreamSource(self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle", "s_meta_group"], gap_cycles=GAP_CYCLES)
+        self.source = StreamSource(
+            self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle", "s_meta_group"], gap_cycles=GAP_CYCLES
+        )
         self.good = Scoreboard("payloads")
         self.seen: list[Packet] = []
         self.bad = 0
