@@ -301,6 +301,9 @@ async def groups_as_they_are_written(dut: Any) -> None:
             await look(no_group if no_group != LOCAL_IP else sharing, group_mac(no_group), "drop_mac_address")
             await write(index, group)
         await write(index, "0.0.0.0")
+    await write(1, "239.5.6.7")
+    await bench.reset()
+    await look("239.5.6.7", group_mac("239.5.6.7"), "drop_mac_address")
 
 
 @needed_if(REPLIER)
