@@ -183,6 +183,19 @@ extern "C" {
 #define NIC_REGS__PAGE_INDEX__INDEX_bw 16
 #define NIC_REGS__PAGE_INDEX__INDEX_reset 0x0
 
+// reg - nic_regs::group
+#define NIC_REGS__GROUP__ADDRESS_bm 0xffffffff
+#define NIC_REGS__GROUP__ADDRESS_bp 0
+#define NIC_REGS__GROUP__ADDRESS_bw 32
+#define NIC_REGS__GROUP__ADDRESS_reset 0x0
+#define NIC_REGS__GROUP__INDEX_bm 0xff00000000
+#define NIC_REGS__GROUP__INDEX_bp 32
+#define NIC_REGS__GROUP__INDEX_bw 8
+#define NIC_REGS__GROUP__INDEX_reset 0x0
+#define NIC_REGS__GROUP__ENTRIES_bm 0xff00000000000000
+#define NIC_REGS__GROUP__ENTRIES_bp 56
+#define NIC_REGS__GROUP__ENTRIES_bw 8
+
 // reg - nic_regs::completions
 #define NIC_REGS__COMPLETIONS__ADDRESS_bm 0xffffffffffff
 #define NIC_REGS__COMPLETIONS__ADDRESS_bp 0
@@ -448,7 +461,7 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t region;
     uint64_t page_entry;
     uint64_t page_index;
-    uint8_t RESERVED_78_7f[0x8];
+    uint64_t group;
     uint64_t completions;
     uint64_t completion_mask;
     uint64_t completions_written;

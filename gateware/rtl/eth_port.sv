@@ -12,6 +12,7 @@ module eth_port #(
     parameter int FRAME_BYTES_MAX = 9022,  // FCS and tag included [B]
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter int GROUPS = 4,      // as of rx_path
     parameter bit REPLIER = 1'b1,  // as of rx_path
     localparam int BYTES_MAX = FRAME_BYTES_MAX - 46,  // of a payload: less Ethernet, IPv4 and UDP headers and FCS
     localparam int MATCH_BITS = $clog2(MATCH_ENTRIES),
@@ -123,12 +124,16 @@ module eth_port #(
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .TARGET_BITS($bits(target_t)),
       .PAYLOAD_BYTES_MAX(BYTES_MAX),
-      .REPLIER(REPLIER)
+      .REPLIER(REPLIER),
+      .GROUPS(GROUPS)
   ) i_rx_path (
       .clk,
       .rst,
       .local_mac(settings.mac),
       .local_address(settings.address),
+      .group_write(settings.group_write),
+      .group_index(settings.group_index),
+      .group_address(settings.group_address),
       .table_write(settings.match_write),
       .table_index(settings.match_index[MATCH_BITS-1:0]),
       .table_enable(settings.match_enable),

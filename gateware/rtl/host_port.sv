@@ -15,6 +15,7 @@ module host_port #(
     parameter int CLOPS = 4,
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter int GROUPS = 4,  // of each port, told to the driver
     parameter bit WHOLE = 1'b0,  // as of rx_engine: received payloads come whole
     parameter int REGIONS = 16,
     parameter int ENTRIES = 4096,         // pages of all regions
@@ -161,6 +162,7 @@ module host_port #(
   logic clock_write, region_write, entry_write, interrupt_arm;
   always_ff @(posedge clk) begin
     clock_write <= set.clock_set.ns.swmod;
+    settings.group_write <= set.group.address.swmod;
     settings.match_write <= set.match.index.swmod;
     settings.destination_write <= set.destination.mac.swmod;
     region_write <= set.region.first.swmod;
@@ -168,6 +170,7 @@ module host_port #(
     interrupt_arm <= set.interrupt.arm.count.swmod;
     if (rst) begin
       clock_write <= 1'b0;
+      settings.group_write <= 1'b0;
       settings.match_write <= 1'b0;
       settings.destination_write <= 1'b0;
       region_write <= 1'b0;
@@ -255,6 +258,7 @@ module host_port #(
   assign status.geometry.entries.next = 16'(ENTRIES);
   assign status.geometry.offset_bits.next = 8'(OFFSET_BITS);
   assign status.geometry.payload_64.next = 8'(BYTES_MAX / 64);
+  assign status.group.entries.next = 8'(GROUPS);
   assign status.stage_geometry.stages.next = 8'(STAGES);
   assign status.stage_geometry.bin_count.next = 16'(STAGE_BINS);
   assign status.line.mbps.next = 32'(1000 * LINE_GBPS);
@@ -265,6 +269,8 @@ module host_port #(
   // --- what the first port is told ---
   assign settings.mac = set.station_mac.mac.value;
   assign settings.address = set.station_address.address.value;
+  assign settings.group_index = set.group.index.value;
+  assign settings.group_address = set.group.address.value;
   assign settings.match_index = set.match.index.value;
   assign settings.match_enable = set.match.enable.value;
   assign settings.match_port = set.match.port.value;

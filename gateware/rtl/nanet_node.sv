@@ -95,6 +95,7 @@ module nanet_node #(
   localparam int FRAME_BYTES_MAX = 9022;
   localparam int MATCH_ENTRIES = 16;
   localparam int DESTINATIONS = 16;        // of a port
+  localparam int GROUPS = 4;               // of a port
   localparam int DESTINATION_BITS = $clog2(DESTINATIONS);
   localparam int PORT_BITS = PORTS > 2 ? 2 : 1;
   localparam int PORTS_MAX = 4;            // that node.rdl has registers for
@@ -249,6 +250,7 @@ module nanet_node #(
         .QUEUE_WORDS(QUEUE_WORDS),
         .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
         .MATCH_ENTRIES(MATCH_ENTRIES),
+        .GROUPS(GROUPS),
         .DESTINATIONS(DESTINATIONS)
     ) i_port (
         .clk,
@@ -311,13 +313,17 @@ module nanet_node #(
   for (genvar n = 0; n < PORTS_MAX - 1; n++) begin : g_more
     localparam int PORT = n + 1;
     if (PORT < PORTS) begin : g_port
-      logic match_write, destination_write;
+      logic group_write, match_write, destination_write;
       always_ff @(posedge clk) begin
+        group_write <= set.port[n].group.address.swmod && !rst;
         match_write <= set.port[n].match.index.swmod && !rst;
         destination_write <= set.port[n].destination.mac.swmod && !rst;
       end
       assign settings[PORT].mac = set.port[n].station_mac.mac.value;
       assign settings[PORT].address = set.port[n].station_address.address.value;
+      assign settings[PORT].group_write = group_write;
+      assign settings[PORT].group_index = set.port[n].group.index.value;
+      assign settings[PORT].group_address = set.port[n].group.address.value;
       assign settings[PORT].match_write = match_write;
       assign settings[PORT].match_index = set.port[n].match.index.value;
       assign settings[PORT].match_enable = set.port[n].match.enable.value;
@@ -459,6 +465,7 @@ module nanet_node #(
       .CYCLE_PS(CYCLE_PS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
+      .GROUPS(GROUPS),
       .DESTINATIONS(DESTINATIONS << PORT_BITS),
       .WHOLE(1'b1),
       .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),

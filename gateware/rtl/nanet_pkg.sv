@@ -22,5 +22,10 @@ package nanet_pkg;
   localparam logic [7:0] IP_PROTOCOL_UDP = 8'd17;
   localparam logic [7:0] IP_TTL = 8'd64;  // of what is sent
   localparam int IPV4_HEADER_BYTES = 20;
+  localparam int IPV4_GROUP_BITS = 28;  // of a group's address, less what all begin with
+  localparam logic [3:0] IPV4_GROUP_PREFIX = 4'hE;
+  // The Ethernet address of a group ends with the last bits of its IPv4 address, and 32 groups have the same (RFC 1112).
+  localparam int MAC_GROUP_BITS = 23;
+  localparam logic [24:0] MAC_GROUP_PREFIX = {24'h01005E, 1'b0};  // as one writes it
   localparam int UDP_HEADER_BYTES = 8;
 endpackage

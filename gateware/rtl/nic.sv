@@ -14,6 +14,7 @@ module nic #(
     parameter int CLOPS = 4,
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter int GROUPS = 4,             // IPv4 groups that it may be a member of; 0: none
     parameter int REGIONS = 16,
     parameter int ENTRIES = 4096,         // pages of all regions
     parameter int OFFSET_BITS = 40,       // of an address in a region
@@ -106,6 +107,7 @@ module nic #(
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS),
+      .GROUPS(GROUPS),
       .REPLIER(REPLIER)
   ) i_eth_port (
       .clk,
@@ -149,6 +151,7 @@ module nic #(
       .CLOPS(CLOPS),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS),
+      .GROUPS(GROUPS),
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
       .OFFSET_BITS(OFFSET_BITS),

@@ -247,6 +247,7 @@ module nic_regs (
         logic region;
         logic page_entry;
         logic page_index;
+        logic group;
         logic completions;
         logic completion_mask;
         logic completions_written;
@@ -328,6 +329,8 @@ module nic_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h68);
         decoded_reg_strb.page_index = cpuif_req_masked & (cpuif_addr == 12'h70);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h70);
+        decoded_reg_strb.group = cpuif_req_masked & (cpuif_addr == 12'h78);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h78);
         decoded_reg_strb.completions = cpuif_req_masked & (cpuif_addr == 12'h80);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h80);
         decoded_reg_strb.completion_mask = cpuif_req_masked & (cpuif_addr == 12'h88);
@@ -541,6 +544,16 @@ module nic_regs (
                 logic load_next;
             } index;
         } page_index;
+        struct {
+            struct {
+                logic [31:0] next;
+                logic load_next;
+            } address;
+            struct {
+                logic [7:0] next;
+                logic load_next;
+            } index;
+        } group;
         struct {
             struct {
                 logic [47:0] next;
@@ -790,6 +803,14 @@ module nic_regs (
                 logic [15:0] value;
             } index;
         } page_index;
+        struct {
+            struct {
+                logic [31:0] value;
+            } address;
+            struct {
+                logic [7:0] value;
+            } index;
+        } group;
         struct {
             struct {
                 logic [47:0] value;
@@ -1496,6 +1517,53 @@ module nic_regs (
     end
     assign hwif_out.page_index.index.value = field_storage.page_index.index.value;
     assign hwif_out.page_index.index.swmod = decoded_reg_strb.page_index && decoded_req_is_wr && |(decoded_wr_biten[15:0]);
+    // Field: nic_regs.group.address
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.group.address.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.group && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.group.address.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.group.address.next = next_c;
+        field_combo.group.address.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.group.address.value <= 32'h0;
+        end else begin
+            if(field_combo.group.address.load_next) begin
+                field_storage.group.address.value <= field_combo.group.address.next;
+            end
+        end
+    end
+    assign hwif_out.group.address.value = field_storage.group.address.value;
+    assign hwif_out.group.address.swmod = decoded_reg_strb.group && decoded_req_is_wr && |(decoded_wr_biten[31:0]);
+    // Field: nic_regs.group.index
+    always_comb begin
+        automatic logic [7:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.group.index.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.group && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.group.index.value & ~decoded_wr_biten[39:32]) | (decoded_wr_data[39:32] & decoded_wr_biten[39:32]);
+            load_next_c = '1;
+        end
+        field_combo.group.index.next = next_c;
+        field_combo.group.index.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.group.index.value <= 8'h0;
+        end else begin
+            if(field_combo.group.index.load_next) begin
+                field_storage.group.index.value <= field_combo.group.index.next;
+            end
+        end
+    end
+    assign hwif_out.group.index.value = field_storage.group.index.value;
     // Field: nic_regs.completions.address
     always_comb begin
         automatic logic [47:0] next_c;
@@ -2262,6 +2330,9 @@ module nic_regs (
         end
         if(rd_mux_addr == 12'h70) begin
             readback_data_var[15:0] = field_storage.page_index.index.value;
+        end
+        if(rd_mux_addr == 12'h78) begin
+            readback_data_var[63:56] = hwif_in.group.entries.next;
         end
         if(rd_mux_addr == 12'h80) begin
             readback_data_var[47:0] = field_storage.completions.address.value;

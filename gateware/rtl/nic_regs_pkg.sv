@@ -80,6 +80,14 @@ package nic_regs_pkg;
     } nic_regs__line__in_t;
 
     typedef struct {
+        logic [7:0] next;
+    } nic_regs__group__entries__in_t;
+
+    typedef struct {
+        nic_regs__group__entries__in_t entries;
+    } nic_regs__group__in_t;
+
+    typedef struct {
         logic [31:0] next;
     } nic_regs__completions_written__count__in_t;
 
@@ -202,6 +210,7 @@ package nic_regs_pkg;
         nic_regs__clock__in_t clock;
         nic_regs__cycles__in_t cycles;
         nic_regs__line__in_t line;
+        nic_regs__group__in_t group;
         nic_regs__completions_written__in_t completions_written;
         nic_regs__stage_data__in_t stage_data;
         nic_regs__stage_geometry__in_t stage_geometry;
@@ -372,6 +381,20 @@ package nic_regs_pkg;
     typedef struct {
         nic_regs__page_index__index__out_t index;
     } nic_regs__page_index__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+        logic swmod;
+    } nic_regs__group__address__out_t;
+
+    typedef struct {
+        logic [7:0] value;
+    } nic_regs__group__index__out_t;
+
+    typedef struct {
+        nic_regs__group__address__out_t address;
+        nic_regs__group__index__out_t index;
+    } nic_regs__group__out_t;
 
     typedef struct {
         logic [47:0] value;
@@ -621,6 +644,7 @@ package nic_regs_pkg;
         nic_regs__region__out_t region;
         nic_regs__page_entry__out_t page_entry;
         nic_regs__page_index__out_t page_index;
+        nic_regs__group__out_t group;
         nic_regs__completions__out_t completions;
         nic_regs__completion_mask__out_t completion_mask;
         nic_regs__stage_take__out_t stage_take;

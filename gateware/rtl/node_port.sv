@@ -16,6 +16,7 @@ module node_port #(
     parameter int QUEUE_WORDS = 1024,   // [16 B]
     parameter int FRAME_BYTES_MAX = 9022,
     parameter int MATCH_ENTRIES = 16,
+    parameter int GROUPS = 4,
     parameter int DESTINATIONS = 16
 ) (
     input logic clk,
@@ -91,6 +92,7 @@ module node_port #(
       .OWN_CLOCKS(OWN_CLOCKS),
       .FRAME_BYTES_MAX(FRAME_BYTES_MAX),
       .MATCH_ENTRIES(MATCH_ENTRIES),
+      .GROUPS(GROUPS),
       .DESTINATIONS(DESTINATIONS)
   ) i_eth_port (
       .clk,

@@ -236,6 +236,7 @@ module node_regs (
         struct {
             logic station_mac;
             logic station_address;
+            logic group;
             logic match_sender;
             logic match;
             logic destination_address;
@@ -287,6 +288,8 @@ module node_regs (
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h100 + (12)'(i0) * 12'h40);
             decoded_reg_strb.port[i0].station_address = cpuif_req_masked & (cpuif_addr == 12'h108 + (12)'(i0) * 12'h40);
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h108 + (12)'(i0) * 12'h40);
+            decoded_reg_strb.port[i0].group = cpuif_req_masked & (cpuif_addr == 12'h110 + (12)'(i0) * 12'h40) & cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h110 + (12)'(i0) * 12'h40);
             decoded_reg_strb.port[i0].match_sender = cpuif_req_masked & (cpuif_addr == 12'h120 + (12)'(i0) * 12'h40);
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h120 + (12)'(i0) * 12'h40);
             decoded_reg_strb.port[i0].match = cpuif_req_masked & (cpuif_addr == 12'h128 + (12)'(i0) * 12'h40);
@@ -392,6 +395,16 @@ module node_regs (
                     logic load_next;
                 } address;
             } station_address;
+            struct {
+                struct {
+                    logic [31:0] next;
+                    logic load_next;
+                } address;
+                struct {
+                    logic [7:0] next;
+                    logic load_next;
+                } index;
+            } group;
             struct {
                 struct {
                     logic [31:0] next;
@@ -567,6 +580,14 @@ module node_regs (
             struct {
                 struct {
                     logic [31:0] value;
+                } address;
+                struct {
+                    logic [7:0] value;
+                } index;
+            } group;
+            struct {
+                struct {
+                    logic [31:0] value;
                 } source_address;
                 struct {
                     logic [31:0] value;
@@ -739,6 +760,53 @@ module node_regs (
             end
         end
         assign hwif_out.port[i0].station_address.address.value = field_storage.port[i0].station_address.address.value;
+        // Field: node_regs.port[].group.address
+        always_comb begin
+            automatic logic [31:0] next_c;
+            automatic logic load_next_c;
+            next_c = field_storage.port[i0].group.address.value;
+            load_next_c = '0;
+            if(decoded_reg_strb.port[i0].group && decoded_req_is_wr) begin // SW write
+                next_c = (field_storage.port[i0].group.address.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+                load_next_c = '1;
+            end
+            field_combo.port[i0].group.address.next = next_c;
+            field_combo.port[i0].group.address.load_next = load_next_c;
+        end
+        always_ff @(posedge clk) begin
+            if(rst) begin
+                field_storage.port[i0].group.address.value <= 32'h0;
+            end else begin
+                if(field_combo.port[i0].group.address.load_next) begin
+                    field_storage.port[i0].group.address.value <= field_combo.port[i0].group.address.next;
+                end
+            end
+        end
+        assign hwif_out.port[i0].group.address.value = field_storage.port[i0].group.address.value;
+        assign hwif_out.port[i0].group.address.swmod = decoded_reg_strb.port[i0].group && decoded_req_is_wr && |(decoded_wr_biten[31:0]);
+        // Field: node_regs.port[].group.index
+        always_comb begin
+            automatic logic [7:0] next_c;
+            automatic logic load_next_c;
+            next_c = field_storage.port[i0].group.index.value;
+            load_next_c = '0;
+            if(decoded_reg_strb.port[i0].group && decoded_req_is_wr) begin // SW write
+                next_c = (field_storage.port[i0].group.index.value & ~decoded_wr_biten[39:32]) | (decoded_wr_data[39:32] & decoded_wr_biten[39:32]);
+                load_next_c = '1;
+            end
+            field_combo.port[i0].group.index.next = next_c;
+            field_combo.port[i0].group.index.load_next = load_next_c;
+        end
+        always_ff @(posedge clk) begin
+            if(rst) begin
+                field_storage.port[i0].group.index.value <= 8'h0;
+            end else begin
+                if(field_combo.port[i0].group.index.load_next) begin
+                    field_storage.port[i0].group.index.value <= field_combo.port[i0].group.index.next;
+                end
+            end
+        end
+        assign hwif_out.port[i0].group.index.value = field_storage.port[i0].group.index.value;
         // Field: node_regs.port[].match_sender.source_address
         always_comb begin
             automatic logic [31:0] next_c;

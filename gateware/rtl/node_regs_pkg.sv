@@ -115,6 +115,20 @@ package node_regs_pkg;
 
     typedef struct {
         logic [31:0] value;
+        logic swmod;
+    } node_regs__port__group__address__out_t;
+
+    typedef struct {
+        logic [7:0] value;
+    } node_regs__port__group__index__out_t;
+
+    typedef struct {
+        node_regs__port__group__address__out_t address;
+        node_regs__port__group__index__out_t index;
+    } node_regs__port__group__out_t;
+
+    typedef struct {
+        logic [31:0] value;
     } node_regs__port__match_sender__source_address__out_t;
 
     typedef struct {
@@ -205,6 +219,7 @@ package node_regs_pkg;
     typedef struct {
         node_regs__port__station_mac__out_t station_mac;
         node_regs__port__station_address__out_t station_address;
+        node_regs__port__group__out_t group;
         node_regs__port__match_sender__out_t match_sender;
         node_regs__port__match__out_t match;
         node_regs__port__destination_address__out_t destination_address;

@@ -37,6 +37,10 @@ package port_pkg;
     logic [47:0] mac;
     logic [31:0] address;
 
+    logic        group_write;
+    logic [7:0]  group_index;
+    logic [31:0] group_address;
+
     logic                  match_write;
     logic [7:0]            match_index;
     logic                  match_enable;

@@ -9,13 +9,17 @@ module rx_path #(
     parameter int TARGET_BITS = 4,
     parameter int PAYLOAD_BYTES_MAX = 8976,
     parameter bit REPLIER = 1'b1,  // 0: ARP and ICMP are drops as any other
-    parameter int ECHO_BYTES_MAX = 1472
+    parameter int ECHO_BYTES_MAX = 1472,
+    parameter int GROUPS = 4  // IPv4 groups that the station may be a member of; 0: none
 ) (
     input logic clk,
     input logic rst,
 
     input logic [                     47:0] local_mac,
     input logic [                     31:0] local_address,
+    input logic                             group_write,  // of group_table
+    input logic [                      7:0] group_index,
+    input logic [                     31:0] group_address,
     input logic                             table_write,
     input logic [$clog2(MATCH_ENTRIES)-1:0] table_index,
     input logic                             table_enable,
@@ -80,12 +84,34 @@ module rx_path #(
   logic [63:0] eth_start_cycle;
   logic [15:0] eth_ethertype;
   logic [47:0] eth_source_mac;
-  logic eth_short, udp_short, for_replier;
+  logic eth_short, udp_short, for_replier, eth_group;
 
-  eth_rx eth (
+  localparam int SLOTS = GROUPS == 0 ? 1 : GROUPS;
+  logic [SLOTS-1:0] group_valid;
+  logic [SLOTS-1:0][nanet_pkg::IPV4_GROUP_BITS-1:0] groups;
+  logic [SLOTS-1:0][nanet_pkg::MAC_GROUP_BITS-1:0] group_macs;
+  always_comb for (int g = 0; g < SLOTS; g++) group_macs[g] = groups[g][nanet_pkg::MAC_GROUP_BITS-1:0];
+
+  group_table #(
+      .GROUPS(GROUPS)
+  ) member_of (
+      .clk,
+      .rst,
+      .write(group_write),
+      .index(group_index),
+      .address(group_address),
+      .valid(group_valid),
+      .groups
+  );
+
+  eth_rx #(
+      .GROUPS(GROUPS)
+  ) eth (
       .clk,
       .rst,
       .local_mac,
+      .group_valid,
+      .group_macs,
       .s_axis_tdata,
       .s_axis_tkeep,
       .s_axis_tvalid,
@@ -100,6 +126,7 @@ module rx_path #(
       .m_meta_source_mac(eth_source_mac),
       .m_meta_ethertype(eth_ethertype),
       .m_meta_start_cycle(eth_start_cycle),
+      .m_meta_group(eth_group),
       .count_good(),
       .drop_address(drop_mac_address),
       .drop_short(eth_short)
@@ -109,11 +136,14 @@ module rx_path #(
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .TARGET_BITS(TARGET_BITS),
       .PAYLOAD_BYTES_MAX(PAYLOAD_BYTES_MAX),
-      .REPLIER(REPLIER)
+      .REPLIER(REPLIER),
+      .GROUPS(GROUPS)
   ) udp (
       .clk,
       .rst,
       .local_address,
+      .group_valid,
+      .groups,
       .table_write,
       .table_index,
       .table_enable,
@@ -128,6 +158,7 @@ module rx_path #(
       .s_axis_tuser(eth_tuser),
       .s_meta_ethertype(eth_ethertype),
       .s_meta_start_cycle(eth_start_cycle),
+      .s_meta_group(eth_group),
       .m_axis_tdata,
       .m_axis_tkeep,
       .m_axis_tvalid,

@@ -15,19 +15,26 @@
 //   * Each packet that did not come in bad gives one pulse of one counter when its frame ends.
 //   * Between two packets lie at least GAP_CYCLES, as mac_10g_rx and eth_rx make them.
 //   * With REPLIER, ARP and ICMP to this station (its IPv4 header good) are not counted here: they are replier's, who looks at for_replier from
-//     the third cycle after the packet's last word on, before the next packet begins.
+//     the third cycle after the packet's last word on, before the next packet begins. Not those that came to a group, by either address: many
+//     would answer.
+//   * Groups may be written under traffic: the address is judged once, by them as they stood in one cycle. A packet to a group may come in any frame
+//     that eth_rx takes; what came in one to a group's Ethernet address (s_meta_group) must be to a group: not to this station's address, nor to all (RFC 1122).
 //   * Refused and not supported: IP options, fragments, payloads of no bytes. A UDP checksum of zero means that there is none.
 module udp_rx #(
     parameter int MATCH_ENTRIES = 16,
     parameter int TARGET_BITS = 4,           // as of match_table
     parameter int PAYLOAD_BYTES_MAX = 8976,
-    parameter bit REPLIER = 1'b0  // there is a replier beside it
+    parameter bit REPLIER = 1'b0,            // there is a replier beside it
+    parameter int GROUPS = 4,                // as of group_table
+    localparam int SLOTS = GROUPS == 0 ? 1 : GROUPS
 ) (
     input logic clk,
     input logic rst,
 
     // Addresses and ports are as one writes them: 10.0.0.1 is 32'h0A000001.
     input logic [                     31:0] local_address,
+    input logic [                SLOTS-1:0] group_valid,
+    input logic [SLOTS-1:0][nanet_pkg::IPV4_GROUP_BITS-1:0] groups,
     input logic                             table_write,
     input logic [$clog2(MATCH_ENTRIES)-1:0] table_index,
     input logic                             table_enable,
@@ -43,6 +50,7 @@ module udp_rx #(
     input logic        s_axis_tuser,
     input logic [15:0] s_meta_ethertype,
     input logic [63:0] s_meta_start_cycle,
+    input logic        s_meta_group,  // the frame came to the Ethernet address of a group
 
     output logic [           63:0] m_axis_tdata,
     output logic [            7:0] m_axis_tkeep,
@@ -65,7 +73,7 @@ module udp_rx #(
     output logic drop_header_checksum,
     output logic drop_fragment,
     output logic drop_protocol,         // not UDP
-    output logic drop_address,          // not to this station's address nor to all
+    output logic drop_address,          // not to this station's address, one of its groups or all
     output logic drop_length,           // the lengths of IPv4 and UDP disagree, or are more than PAYLOAD_BYTES_MAX
     output logic drop_empty,            // no payload
     output logic drop_no_match,         // no entry of the table wants it
@@ -118,7 +126,8 @@ module udp_rx #(
   logic [31:0] previous;
   logic [BYTES_BITS-1:0] received_bytes;
   logic other_ethertype, other_version, options, fragment, other_protocol, other_address, no_checksum;
-  logic arp, icmp;
+  logic arp, icmp, group_frame, not_own, group_prefix;
+  logic [SLOTS-1:0] group_hits;
   logic [15:0] total_bytes, source_port, port, udp_bytes;
   logic [31:0] source_address;
   logic [63:0] start_cycle;
@@ -138,6 +147,7 @@ module udp_rx #(
           other_version <= s_axis_tdata[7:4] != 4'd4;
           options <= s_axis_tdata[3:0] != 4'd5;
           start_cycle <= s_meta_start_cycle;
+          group_frame <= s_meta_group;
           total_bytes <= swapped(s_axis_tdata[31:16]);
           fragment <= {s_axis_tdata[53:48], s_axis_tdata[63:56]} != '0;
         end
@@ -147,7 +157,10 @@ module udp_rx #(
           source_address <= {s_axis_tdata[39:32], s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
         end
         3'd2: begin
-          other_address <= destination_address != local_address && destination_address != '1;
+          not_own <= destination_address != local_address && destination_address != '1;
+          group_prefix <= destination_address[31:nanet_pkg::IPV4_GROUP_BITS] == nanet_pkg::IPV4_GROUP_PREFIX;
+          for (int g = 0; g < SLOTS; g++)
+            group_hits[g] <= group_valid[g] && destination_address[nanet_pkg::IPV4_GROUP_BITS-1:0] == groups[g];
           source_port <= swapped(s_axis_tdata[47:32]);
           port <= swapped(s_axis_tdata[63:48]);
         end
@@ -163,6 +176,9 @@ module udp_rx #(
       is_udp <= 1'b0;
     end
   end
+
+  // A cycle later, and a cycle before it is looked at: the word after the next one completes the payload's first.
+  always_ff @(posedge clk) other_address <= (not_own || group_frame) && !(group_prefix && group_hits != '0);
 
   // --- their sums: the halves of a word in pairs, a cycle later onto the sums ---
   localparam logic [2:0] NO_HEADER = 3'd4;
@@ -310,8 +326,8 @@ module udp_rx #(
   end
 
   // --- one pulse a packet: the lowest fault is the one that counts ---
-  assign for_replier = REPLIER && begun && (arp || (icmp && !(other_ethertype || other_version || options || header_wrong || fragment ||
-                                                              other_address)));
+  assign for_replier = REPLIER && begun && !group_frame && (arp || (icmp && !(other_ethertype || other_version || options || header_wrong ||
+                                                                              fragment || not_own)));
   wire judged = !rst && concludes && !concludes_bad && !for_replier;
   always_ff @(posedge clk) begin
     {drop_truncated, drop_no_match, drop_empty, drop_length, drop_address, drop_protocol, drop_fragment, drop_header_checksum, drop_options,

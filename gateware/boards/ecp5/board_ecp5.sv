@@ -6,6 +6,7 @@ module board_ecp5 #(
     parameter bit REPLIER = 1'b1,  // this and the others as of nic_eth
     parameter int MATCH_ENTRIES = 4,
     parameter int DESTINATIONS = 4,
+    parameter int GROUPS = 2,
     parameter int ENTRIES = 512,
     parameter int RX_FIFO_WORDS = 512,
     parameter int RX_FIFO_PACKETS = 64,
@@ -95,6 +96,7 @@ module board_ecp5 #(
       .REPLIER(REPLIER),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS),
+      .GROUPS(GROUPS),
       .ENTRIES(ENTRIES),
       .RX_FIFO_WORDS(RX_FIFO_WORDS),
       .RX_FIFO_PACKETS(RX_FIFO_PACKETS),

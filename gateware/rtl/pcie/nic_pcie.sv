@@ -11,6 +11,7 @@ module nic_pcie #(
     parameter int CLOPS = 4,
     parameter int MATCH_ENTRIES = 16,
     parameter int DESTINATIONS = 16,
+    parameter int GROUPS = 4,
     parameter int REGIONS = 16,
     parameter int ENTRIES = 4096,         // pages of all regions
     parameter int OFFSET_BITS = 40,       // of an address in a region
@@ -111,6 +112,7 @@ module nic_pcie #(
       .CLOPS(CLOPS),
       .MATCH_ENTRIES(MATCH_ENTRIES),
       .DESTINATIONS(DESTINATIONS),
+      .GROUPS(GROUPS),
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
       .OFFSET_BITS(OFFSET_BITS),

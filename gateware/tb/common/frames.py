@@ -3,6 +3,7 @@
 
 import random
 import zlib
+from ipaddress import IPv4Address
 from typing import Any
 
 from scapy.layers.inet import IP, UDP
@@ -19,6 +20,16 @@ FCS_BYTES = 4
 def mac_number(mac: str) -> int:
     """As the modules take it: the first byte is the highest."""
     return int(mac.replace(":", ""), 16)
+
+
+def group_mac(address: str) -> str:
+    """Ethernet address of an IPv4 group: the last 23 bits of its own (RFC 1112, 6.4)."""
+    last = IPv4Address(address).packed[1:]
+    return f"01:00:5e:{last[0] & 0x7F:02x}:{last[1]:02x}:{last[2]:02x}"
+
+
+def random_group(rng: random.Random) -> str:
+    return str(IPv4Address(0xE000_0000 | rng.getrandbits(28)))
 
 
 def with_fcs(frame: bytes) -> bytes:

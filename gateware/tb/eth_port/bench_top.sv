@@ -20,6 +20,9 @@ module bench_top #(
     // --- settings ---
     input logic [47:0] local_mac,
     input logic [31:0] local_address,
+    input logic        group_write,
+    input logic [ 7:0] group_index,
+    input logic [31:0] group_address,
     input logic        match_write,
     input logic [ 7:0] match_index,
     input logic        match_enable,
@@ -79,6 +82,9 @@ module bench_top #(
   assign settings = '{
       mac: local_mac,
       address: local_address,
+      group_write: group_write,
+      group_index: group_index,
+      group_address: group_address,
       match_write: match_write,
       match_index: match_index,
       match_enable: match_enable,

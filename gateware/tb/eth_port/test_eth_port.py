@@ -28,6 +28,7 @@ class EthPortBench(Bench):
     def __init__(self, dut: Any) -> None:
         super().__init__(dut, [*RECEIVED, *SENT])
         self.rng = random_numbers()
+        dut.group_write.value = 0
         dut.local_mac.value, dut.local_address.value = mac_number(LOCAL_MAC), int(IPv4Address(LOCAL_IP))
         dut.match_write.value = dut.table_write.value = 0
         self.wire_in = wire_source(self)

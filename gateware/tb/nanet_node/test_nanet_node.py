@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """nanet_node: events of all ports merged into host memory; payloads to the host, to other ports, out of the TX ring; bad input on every port; the books."""
 
+from ipaddress import IPv4Address
 from random import Random
 from typing import Any
 
 import cocotb
 from common.bench import SHORT, never, pauses, random_numbers
 from common.events import KEY_MASK, START, Event, marker, packed_packet, padded_packet, sealed
-from common.frames import FRAME_BYTES_MIN, frame_of, sent_frame, udp_frame, udp_packet, with_fcs
+from common.frames import FRAME_BYTES_MIN, frame_of, group_mac, sent_frame, udp_frame, udp_packet, with_fcs
 from common.merging import merge
 from common.requests import answer_to, arp_request
 from node_bench import (
@@ -372,6 +373,31 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
     books = await bench.balanced()
     assert all(port["no_route"] == (4 if SHORT else 30) for port in books.ports)
     assert books.node["from_host"] == PORTS
+
+
+@cocotb.test
+async def each_port_has_groups_of_its_own(dut: Any) -> None:
+    """Every port is a member of one group, and is sent to all of them: its own alone reaches the host, and ARP to it gets no answer."""
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    groups = [f"239.{rng.randrange(256)}.{rng.randrange(256)}.{port + 1}" for port in range(PORTS)]
+    for port, group in enumerate(groups):
+        register = 0x078 if port == 0 else NODE + 0x100 + 0x40 * (port - 1) + 0x10
+        await bench.registers.write(register, int(IPv4Address(group)) | port << 32)
+    payloads = [rng.randbytes(60) for _ in range(PORTS)]
+    for port in range(PORTS):
+        for group in groups:
+            packet = udp_packet(payloads[port], port=RAW_PORT, Ether={"dst": group_mac(group)}, IP={"dst": group})
+            bench.send(port, with_fcs(frame_of(packet)))
+        request = arp_request()
+        request.dst = group_mac(groups[port])
+        bench.send(port, with_fcs(frame_of(request)))
+    await bench.settle()
+    header = 32 if ENCAPSULATION else 0
+    got = [[payload[header:] for payload, source in bench.raw if source == 10 + port] for port in range(PORTS)]
+    assert got == [[payload] for payload in payloads]
+    assert not any(sink.seen for sink in bench.sinks)
+    await bench.balanced()
 
 
 @only_if(PROCESSING == 1)

@@ -12,7 +12,18 @@ from common.bench import PARAMETERS, first_edge
 from common.card import DESTINATION, ENTRY_BYTES, MATCH, PACKETS_PER_BUFFER, PORT, SLOT_BYTES, SOURCE
 from common.contract import Kind, TxDescriptor
 from common.counts import ROWS
-from common.frames import FCS_BYTES, FRAME_BYTES_MIN, SENDER_IP, frame_of, mac_number, sent_frame, udp_frame, udp_packet, with_fcs
+from common.frames import (
+    FCS_BYTES,
+    FRAME_BYTES_MIN,
+    SENDER_IP,
+    frame_of,
+    group_mac,
+    mac_number,
+    sent_frame,
+    udp_frame,
+    udp_packet,
+    with_fcs,
+)
 from common.requests import refused_requests
 from common.sending import random_destination
 from common.wires import GBPS, PREAMBLE
@@ -21,6 +32,7 @@ from test_nic_pcie import OWN_CLOCKS, WIRE_CLOCKS, Card
 
 ENTRIES = PARAMETERS.get("MATCH_ENTRIES", 16)
 DESTINATIONS = PARAMETERS.get("DESTINATIONS", 16)
+GROUPS = PARAMETERS.get("GROUPS", 4)
 FRAME_BYTES_MAX = PARAMETERS.get("FRAME_BYTES_MAX", 9022)
 once = cocotb.test if GBPS == 10 and not OWN_CLOCKS else lambda test: test  # what does not depend on the wire
 ROW_AT = {"rx": 0x800, "tx": 0x900, "reply": 0x980}
@@ -165,6 +177,28 @@ async def each_entry_of_the_match_table_is_its_own(dut: Any) -> None:
     for k, (port, source) in entries.items():
         await card.write(0x048, k | (k % 3 != 0) << 8 | port << 16 | source << 32)
     assert await received_of_each() == [(payloads[k], source) for k, (_, source) in entries.items() if k % 3 != 0]
+
+
+@once
+async def each_group_is_its_own(dut: Any) -> None:
+    """As many as the register says; what came to them is in the host's memory, a group that was taken away is one mac_address."""
+    card = await started(dut)
+    assert await card.read(0x078) >> 56 == GROUPS
+    groups = [f"239.{card.rng.randrange(256)}.7.{k + 1}" for k in range(GROUPS)]
+    for k, group in enumerate(groups):
+        await card.write(0x078, int(IPv4Address(group)) | k << 32)
+    for taken in range(GROUPS + 1):
+        await card.read(0x078)  # the NIC has all that was written
+        before, received = await counts(card), len(card.received)
+        payloads = [card.rng.randbytes(50 + k) for k in range(GROUPS)]
+        for group, payload in zip(groups, payloads, strict=True):
+            packet = udp_packet(payload, port=PORT, Ether={"dst": group_mac(group)}, IP={"dst": group})
+            await card.send_frame(frame_of(packet))
+        await flushed(card)
+        assert card.received[received:] == [(payload, SOURCE) for payload in payloads[taken:]]
+        assert (await counted_since(card, before)).get("rx.mac_address", 0) == taken
+        if taken < GROUPS:
+            await card.write(0x078, taken << 32)
 
 
 @once

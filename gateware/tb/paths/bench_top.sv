@@ -3,13 +3,17 @@
 // bench nothing in each of them.
 module bench_top #(
     parameter int LINE_GBPS = 10,
-    parameter bit REPLIER = 1'b1
+    parameter bit REPLIER = 1'b1,
+    parameter int GROUPS = 4
 ) (
     input logic clk,
     input logic rst,
 
     input  logic [47:0] local_mac,
     input  logic [31:0] local_address,
+    input  logic        group_write,
+    input  logic [ 7:0] group_index,
+    input  logic [31:0] group_address,
     input  logic [63:0] xgmii_rxd,
     input  logic [ 7:0] xgmii_rxc,
     output logic [63:0] xgmii_txd,
@@ -116,7 +120,8 @@ module bench_top #(
   );
 
   rx_path #(
-      .REPLIER(REPLIER)
+      .REPLIER(REPLIER),
+      .GROUPS(GROUPS)
   ) i_rx_path (
       .*,
       .table_write(match_write),

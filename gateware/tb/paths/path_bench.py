@@ -17,7 +17,15 @@ class PathBench(Bench):
     def __init__(self, dut: Any, counters: Iterable[str]) -> None:
         super().__init__(dut, counters)
         self.ahead = 0
-        for name in ("match_write", "table_write", "s_meta_tvalid", "s_axis_tvalid", "s_reply_tvalid", "m_reply_tready"):
+        for name in (
+            "match_write",
+            "group_write",
+            "table_write",
+            "s_meta_tvalid",
+            "s_axis_tvalid",
+            "s_reply_tvalid",
+            "m_reply_tready",
+        ):
             getattr(dut, name).value = 0
 
     def cycle_at(self, time_ps: int) -> int:

@@ -8,7 +8,18 @@ from typing import Any
 
 import cocotb
 from common.bench import SHORT, Scoreboard, never, random_numbers
-from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, frame_of, mac_number, udp_frame, udp_packet, with_fcs
+from common.frames import (
+    FCS_BYTES,
+    LOCAL_IP,
+    LOCAL_MAC,
+    SENDER_MAC,
+    frame_of,
+    group_mac,
+    mac_number,
+    udp_frame,
+    udp_packet,
+    with_fcs,
+)
 from common.requests import REPLIER_DROPS, answer_to, arp_request, echo_request, refused_requests
 from common.streams import Packet, StreamSink
 from common.wires import CYCLE_BYTES, GAP_BYTES, GBPS, PREAMBLE, PREAMBLE_BYTES, wire_source
@@ -237,6 +248,62 @@ async def bad_preamble_and_oversize_spare_the_next(dut: Any) -> None:
     bench.good.finish()
     # An oversize frame is not for this station, but its fault is the one further left.
     bench.expect_counts(count_good=rounds, drop_preamble=rounds, drop_oversize=rounds)
+
+
+@cocotb.test
+async def groups_as_they_are_written(dut: Any) -> None:
+    """Packets to a group, in frames to it, to all and to the station; the others that share its Ethernet address; entries that are beyond the last, that are
+    written with what is no group, and that are emptied. Nothing that came to a group is answered."""
+    rng = random_numbers()
+    bench = await started(dut)
+
+    async def write(index: int, address: str) -> None:
+        dut.group_write.value, dut.group_index.value, dut.group_address.value = 1, index, int(IPv4Address(address))
+        await bench.wait(1)
+        dut.group_write.value = 0
+
+    expected = dict.fromkeys(bench.counts, 0)
+
+    async def look(group: str, mac: str, name: str) -> None:
+        packet = udp_packet(rng.randbytes(rng.randint(1, 60)), port=PORT, Ether={"dst": mac}, IP={"dst": group})
+        if name == "count_good":
+            bench.good.expect(bytes(packet["UDP"].payload))
+        bench.source.send(with_fcs(frame_of(packet)))
+        expected[name] += 1
+        await bench.quiet()
+        bench.good.finish()
+        assert bench.counts == expected, (group, mac, name)
+
+    for round_ in range(1 if BRIEF else 4):
+        group = f"239.{rng.randrange(128)}.{rng.randrange(256)}.{rng.randint(1, 254)}"
+        sharing = str(IPv4Address(int(IPv4Address(group)) ^ 1 << rng.randrange(23, 28)))
+        index, mac = round_ % 4, group_mac(group)
+        await look(group, mac, "drop_mac_address")
+        await look(group, LOCAL_MAC, "drop_address")
+        await write(index + 4, group)
+        await look(group, mac, "drop_mac_address")
+        await write(index, group)
+        for one in (mac, LOCAL_MAC, "ff:ff:ff:ff:ff:ff"):
+            await look(group, one, "count_good")
+            await look(sharing, one, "drop_address")
+        await look(LOCAL_IP, mac, "drop_address")
+        await look("255.255.255.255", mac, "drop_address")
+        requests = [("drop_ethertype", arp_request()), ("drop_protocol", echo_request(b"x", IP={"dst": group}))]
+        for name, request in requests:
+            request.dst, request.src = mac, SENDER_MAC
+            bench.source.send(with_fcs(frame_of(request)))
+            expected[name] += 1
+            await bench.quiet()
+            assert bench.counts == expected, name
+        for no_group in ("0.0.0.0", "223.255.255.255", "240.0.0.0", "127.0.0.1", "255.255.255.255", LOCAL_IP):
+            await write(index, no_group)
+            await look(group, mac, "drop_mac_address")
+            await look(no_group if no_group != LOCAL_IP else sharing, group_mac(no_group), "drop_mac_address")
+            await write(index, group)
+        await write(index, "0.0.0.0")
+    await write(1, "239.5.6.7")
+    await bench.reset()
+    await look("239.5.6.7", group_mac("239.5.6.7"), "drop_mac_address")
 
 
 @needed_if(REPLIER)

@@ -8,7 +8,7 @@ from typing import Any
 
 import cocotb
 from common.bench import PARAMETERS, SHORT, Bench, Scoreboard, never, pauses, random_numbers
-from common.frames import LOCAL_IP, frame_of, udp_packet
+from common.frames import LOCAL_IP, frame_of, random_group, udp_packet
 from common.requests import arp_request, echo_request
 from common.streams import Packet, StreamSink, StreamSource
 from scapy.layers.inet import IP, UDP, IPOption
@@ -42,6 +42,8 @@ META = [
 ETHER_BYTES, GAP_CYCLES, IPV4, PORT = 14, 3, 0x0800, 6001
 PAYLOAD_BYTES_MAX = 8976
 OTHER_NET = "192.168.7.9"
+GROUPS = PARAMETERS.get("GROUPS", 4)
+EMPTY = "239.9.9.9"
 
 
 class UdpBench(Bench):
@@ -51,11 +53,20 @@ class UdpBench(Bench):
         super().__init__(dut, ["count_good", *DROPS])
         dut.local_address.value = int(IPv4Address(LOCAL_IP))
         dut.table_write.value = 0
-        self.source = StreamSource(self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle"], gap_cycles=GAP_CYCLES)
+        self.set_groups([])
+        self.source = StreamSource(
+            self, "s_axis", meta=["s_meta_ethertype", "s_meta_start_cycle", "s_meta_group"], gap_cycles=GAP_CYCLES
+        )
         self.good = Scoreboard("payloads")
         self.seen: list[Packet] = []
         self.bad = 0
         self.sink = StreamSink(self, "m_axis", self.take, meta=META)
+
+    def set_groups(self, groups: list[str | None]) -> None:
+        """None: an entry that is not in use, and holds EMPTY."""
+        numbers = [int(IPv4Address(group or EMPTY)) & 0xFFF_FFFF for group in groups]
+        self.dut.group_valid.value = sum(1 << k for k, group in enumerate(groups) if group)
+        self.dut.groups.value = sum(number << 28 * k for k, number in enumerate(numbers))
 
     def take(self, packet: Packet) -> None:
         self.seen.append(packet)
@@ -87,9 +98,9 @@ class UdpBench(Bench):
         }
         self.good.expect((payload, meta))
 
-    def send(self, data: bytes, stamp: int = 0, ethertype: int = IPV4, user: int = 0) -> Packet:
-        """data: the packet from its IPv4 header on."""
-        sent = Packet(data, user, {"s_meta_ethertype": ethertype, "s_meta_start_cycle": stamp})
+    def send(self, data: bytes, stamp: int = 0, ethertype: int = IPV4, user: int = 0, group: int = 0) -> Packet:
+        """data: the packet from its IPv4 header on. group: the frame came to the Ethernet address of a group."""
+        sent = Packet(data, user, {"s_meta_ethertype": ethertype, "s_meta_start_cycle": stamp, "s_meta_group": group})
         self.source.send(sent)
         return sent
 
@@ -267,6 +278,66 @@ async def arp_and_icmp_are_the_repliers_if_there_is_one(dut: Any) -> None:
         expected[name] += 1
         assert bench.counts == expected, name
     bench.good.finish()
+
+
+@cocotb.test
+async def groups_by_each_bit_of_their_address(dut: Any) -> None:
+    """Of the 32 groups that share an Ethernet address just those of the registers; in a frame to a group no packet to the station or to all; and no
+    address that is one bit from a group's, which for the first four is none of a group."""
+    rng = random_numbers()
+    bench = await started(dut)
+    good = other = 0
+    for _ in range(2 if SHORT else 12):
+        groups: list[str | None] = [random_group(rng) for _ in range(GROUPS)]
+        if GROUPS > 1:
+            groups[rng.randrange(GROUPS)] = None
+        bench.set_groups(groups)
+        own = [group for group in groups if group]
+        near = [str(IPv4Address(int(IPv4Address(group)) ^ 1 << bit)) for group in own for bit in range(32)]
+        sharing = [str(IPv4Address(int(IPv4Address(own[0])) & 0xF07F_FFFF | k << 23)) for k in range(32)] if own else []
+        cases = [(address, frame) for address in (*own, *near, *sharing, EMPTY, LOCAL_IP, "255.255.255.255") for frame in (0, 1)]
+        for address, group in rng.sample(cases, k=len(cases)):
+            is_taken = address in own or (not group and address in (LOCAL_IP, "255.255.255.255"))
+            packet = udp_packet(rng.randbytes(rng.randint(1, 30)), port=PORT, IP={"dst": address})
+            if is_taken:
+                bench.expect(packet, 5)
+            bench.send(frame_of(packet)[ETHER_BYTES:], 5, group=group)
+            good, other = good + is_taken, other + (not is_taken)
+        await bench.source.drain()
+        await bench.wait(8)
+        bench.good.finish()
+    bench.expect_counts(count_good=good, drop_address=other)
+
+
+@cocotb.test
+async def what_came_to_a_group_is_never_the_repliers(dut: Any) -> None:
+    """ARP and echo requests in a frame to a group, and echo requests to a group's address in any frame: no answer, and a drop as without replier."""
+    rng = random_numbers()
+    bench = await started(dut)
+    group = random_group(rng)
+    bench.set_groups([group] if GROUPS else [])
+    data = rng.randbytes(40)
+    cases = [
+        ("drop_ethertype", arp_request(), 1),
+        ("drop_protocol", echo_request(data), 1),
+        ("drop_protocol", echo_request(data, IP={"dst": group}), 1),
+        ("drop_protocol", echo_request(data, IP={"dst": group}), 0),
+        ("drop_protocol", echo_request(data, IP={"dst": "255.255.255.255"}), 1),
+    ]
+    expected = dict.fromkeys(bench.counts, 0)
+    for _ in range(4):
+        for name, packet, to_group in rng.sample(cases, k=len(cases)):
+            bench.send(frame_of(packet)[ETHER_BYTES:], ethertype=packet[Ether].type, group=to_group)
+            await bench.source.drain()
+            assert dut.for_replier.value == 0, name
+            await bench.wait(6)
+            expected[name] += 1
+            assert bench.counts == expected, name
+        if REPLIER:  # and the next one to the station is
+            bench.send(frame_of(arp_request())[ETHER_BYTES:], ethertype=0x0806)
+            await bench.source.drain()
+            assert dut.for_replier.value == 1
+            await bench.wait(6)
 
 
 @cocotb.test
