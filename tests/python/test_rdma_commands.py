@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -267,7 +268,8 @@ def test_a_signal_ends_a_transfer_between_two_slices(tmp_path: Path, file: Path,
 
     def connect_and_signal(to: transfer.Remote, given: CudaMemory | None) -> Any:
         connection = connect(to, given)
-        os.kill(os.getpid(), signal.SIGTERM)  # it waits until it is asked for
+        # To this thread, where it waits until it is asked for: another one would take it when it runs next.
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
         return connection
 
     monkeypatch.setattr(transfer, "connect", connect_and_signal)
