@@ -56,7 +56,7 @@ async def messages_land_whole(dut: Any) -> None:
     dut.pause_rate.value = 40
     await bench.put(0, 1, 65536)
     await traffic(bench, 40 if SHORT else 120)
-    await bench.quiet()
+    await bench.quiet(2000)  # with these pauses a packet that is read or written shows nothing for several hundred cycles
     await bench.check()
     assert set(bench.counts()) == {"landed", "event", "get"}, bench.counts()
 
