@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import nanet
+from nanet.machine.ports import unused_port
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "gateware" / "tb"))
 from common.km3 import HOLE_BYTES, Frame, Geometry, Tower, any_slots
@@ -21,14 +22,8 @@ MISSING = BEGIN + 2 * SLICE_FRAMES + 9
 TICKS_A_SECOND = 62_500_000
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def test_units_come_as_the_floor_filled_its_slots() -> None:
-    rng, tower, port_number = Random(3), Tower(GEOMETRY, RUN, SECOND, SLICE_FRAMES), free_port()
+    rng, tower, port_number = Random(3), Tower(GEOMETRY, RUN, SECOND, SLICE_FRAMES), unused_port()
     wanted: dict[tuple[int, int], bytes] = {}
     holed = MISSING // SLICE_FRAMES
     for index in range(BEGIN, BEGIN + SLICES * SLICE_FRAMES):

@@ -20,6 +20,7 @@ from nanet.km3.messages import Floor
 from nanet.km3.relay import Relay, Stream
 from nanet.km3.units import Received, Unit, UnitReader, packet_count, unit_head
 from nanet.km3.units import packets as cut
+from nanet.machine.ports import unused_port
 
 FLOORS = [Floor(1, 1), Floor(1, 2)]
 
@@ -80,12 +81,6 @@ def listener() -> Iterator[Listener]:
     made = Listener()
     yield made
     made.close()
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def data_at(port: int, **changes: Any) -> Data:
@@ -172,7 +167,7 @@ def test_slices_of_which_nothing_came_are_counted() -> None:
 
 
 def test_every_byte_comes_to_every_destination(listener: Listener) -> None:
-    port, onward = free_port(), free_port()
+    port, onward = unused_port(), unused_port()
     destinations = [
         Destination(name="trigger", endpoint=listener.endpoint),
         Destination(name="manager", endpoint=f"udp://127.0.0.1:{onward}", kinds=("hydrophone_0", "instruments")),
@@ -207,7 +202,7 @@ def test_every_byte_comes_to_every_destination(listener: Listener) -> None:
 
 
 def test_holes_untimed_units_and_strange_floors_are_told(listener: Listener) -> None:
-    port = free_port()
+    port = unused_port()
     floors = Floors(port)
     with Relay(data_at(port), [Destination(name="trigger", endpoint=listener.endpoint)], FLOORS) as relay:
         whole = floors.send(1, 1, 0, 1000, skip=2)
@@ -229,7 +224,7 @@ def test_holes_untimed_units_and_strange_floors_are_told(listener: Listener) -> 
 
 
 def test_a_run_begins_anew_with_the_same_slices(listener: Listener) -> None:
-    port = free_port()
+    port = unused_port()
     floors = Floors(port)
     with Relay(data_at(port, timeout_us=5_000_000), [Destination(name="trigger", endpoint=listener.endpoint)], FLOORS) as relay:
         for run in (7, 8):
@@ -245,7 +240,7 @@ def test_a_run_begins_anew_with_the_same_slices(listener: Listener) -> None:
 def test_a_destination_that_stands_still_costs_others_nothing_and_its_own_losses_have_a_name(listener: Listener) -> None:
     still = Listener()
     still.reads.clear()
-    port = free_port()
+    port = unused_port()
     destinations = [
         Destination(name="still", endpoint=still.endpoint, queue_bytes=1 << 20, stalled_s=60),
         Destination(name="trigger", endpoint=listener.endpoint),
@@ -279,7 +274,7 @@ def test_a_destination_that_stands_still_costs_others_nothing_and_its_own_losses
 
 def test_a_destination_that_is_killed_and_returns() -> None:
     first = Listener()
-    port = free_port()
+    port = unused_port()
     floors = Floors(port)
     to = Destination(name="trigger", endpoint=first.endpoint, reconnect_s=0.02)
     with Relay(data_at(port), [to], FLOORS) as relay:
@@ -308,7 +303,7 @@ def test_a_destination_that_is_killed_and_returns() -> None:
 def test_units_that_a_killed_destination_did_not_acknowledge_are_named() -> None:
     first = Listener()
     first.reads.clear()
-    port = free_port()
+    port = unused_port()
     floors = Floors(port)
     to = Destination(name="trigger", endpoint=first.endpoint, reconnect_s=0.02, queue_bytes=1 << 24, stalled_s=0.2)
     with Relay(data_at(port), [to], FLOORS) as relay:
@@ -326,7 +321,7 @@ def test_units_that_a_killed_destination_did_not_acknowledge_are_named() -> None
 
 
 def test_what_waits_for_a_destination_that_never_came_is_named_at_the_end() -> None:
-    port, nobody = free_port(), free_port()
+    port, nobody = unused_port(), unused_port()
     floors = Floors(port)
     relay = Relay(data_at(port), [Destination(name="trigger", endpoint=f"tcp://127.0.0.1:{nobody}")], FLOORS)
     with relay:
@@ -339,9 +334,9 @@ def test_what_waits_for_a_destination_that_never_came_is_named_at_the_end() -> N
 
 
 def test_a_udp_destination_that_no_one_listens_at_disturbs_nothing(listener: Listener) -> None:
-    port = free_port()
+    port = unused_port()
     destinations = [
-        Destination(name="gone", endpoint=f"udp://127.0.0.1:{free_port()}", kinds=("hits",)),
+        Destination(name="gone", endpoint=f"udp://127.0.0.1:{unused_port()}", kinds=("hits",)),
         Destination(name="trigger", endpoint=listener.endpoint),
     ]
     floors = Floors(port)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from nanet.bench import sockperf
 from nanet.machine.facts import CorePlan
+from nanet.machine.ports import unused_port
 from nanet.machine.processes import end, has_bound
 
 BINDS = (
@@ -19,17 +19,11 @@ BINDS = (
 NO_CORES = CorePlan(None, None, frozenset())
 
 
-def free_port() -> int:
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_a_server_is_waited_for_until_it_has_its_port() -> None:
-    port = free_port()
+    port = unused_port()
     with subprocess.Popen([sys.executable, "-c", BINDS, str(port)]) as server:
         assert has_bound(server, port, 60)
-        assert not has_bound(server, free_port(), 0.05)
+        assert not has_bound(server, unused_port(), 0.05)
         end(server)
 
 
@@ -64,12 +58,12 @@ else:
 @pytest.mark.parametrize("silent", [0, sockperf.ATTEMPTS - 1])
 def test_sockperf_that_saw_no_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: int) -> None:
     calls = stand_in(tmp_path, monkeypatch, silent)
-    assert sockperf.ping_pong(NO_CORES, message_bytes=100, duration_s=1, port=free_port()).latency_us["p50"] == 8
+    assert sockperf.ping_pong(NO_CORES, message_bytes=100, duration_s=1, port=unused_port()).latency_us["p50"] == 8
     assert calls.stat().st_size == silent + 1
 
 
 def test_sockperf_that_never_sees_an_answer_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = stand_in(tmp_path, monkeypatch, 99)
     with pytest.raises(sockperf.SockperfError, match="gave no percentiles"):
-        sockperf.ping_pong(NO_CORES, message_bytes=100, duration_s=1, port=free_port())
+        sockperf.ping_pong(NO_CORES, message_bytes=100, duration_s=1, port=unused_port())
     assert calls.stat().st_size == sockperf.ATTEMPTS

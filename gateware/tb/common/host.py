@@ -96,6 +96,7 @@ class Host:
             keep = int(dut.mem_write_keep.value)
             skip = (keep & -keep).bit_length() - 1
             count = keep.bit_length() - skip
+            assert keep == (1 << count) - 1 << skip
             request += int(dut.mem_write_data.value).to_bytes(16, "little")[skip : skip + count]
             if dut.mem_write_last.value == 1:
                 assert len(request) == size
