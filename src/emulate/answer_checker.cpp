@@ -10,7 +10,7 @@
 namespace nanet::emulate {
 namespace {
 
-constexpr std::size_t kRoomBytes = 128 * 1024;  // of answers per batch: more would keep the sender waiting
+constexpr std::size_t kAnswerRoomBytes = 128 * 1024;  // of answers per batch: more would keep the sender waiting
 
 // docs/formats.md: bit 14 always 1, bit 15 calibration. Number of rings, "ring found", electron and class must agree; where conditions stand in
 // the place of the class, they may be anything.
@@ -34,7 +34,7 @@ AnswerChecker::AnswerChecker(const EmulatorConfig& config, AnswerBook& book, std
       source_id_(config.answer_source_id),
       source_sub_id_(config.answer_source_sub_id),
       radius_class_mask_(config.decision.conditions.count == 0 ? 15u << 10 : 0u),
-      room_(std::max(kRoomBytes, link.min_room_bytes())) {}
+      room_(std::max(kAnswerRoomBytes, link.min_room_bytes())) {}
 
 std::uint32_t AnswerChecker::receive(std::uint64_t now_ns) {
   packet_count_ = link_.receive(room_, packets_, now_ns).packet_count;

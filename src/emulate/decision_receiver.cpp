@@ -10,12 +10,12 @@
 namespace nanet::emulate {
 namespace {
 
-constexpr std::size_t kRoomBytes = 128 * 1024;  // of decisions per batch: more would keep the sender waiting
+constexpr std::size_t kDecisionRoomBytes = 128 * 1024;  // of decisions per batch: more would keep the sender waiting
 
 }  // namespace
 
 DecisionReceiver::DecisionReceiver(const AnswerBook& book, link::Link& link)
-    : book_(book), link_(link), room_(std::max(kRoomBytes, link.min_room_bytes())) {}
+    : book_(book), link_(link), room_(std::max(kDecisionRoomBytes, link.min_room_bytes())) {}
 
 std::uint32_t DecisionReceiver::receive(std::uint64_t now_ns) {
   packet_count_ = link_.receive(room_, packets_, now_ns).packet_count;

@@ -21,7 +21,6 @@ namespace nanet::flow {
 namespace {
 
 constexpr std::size_t kBasePageBytes = 4096;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 

@@ -8,7 +8,6 @@
 namespace nanet::l0tp {
 namespace {
 
-constexpr std::uint64_t kFirstTurn = wire::kTickMask + 1;  // unwrapped times begin here, so that none is below 0
 constexpr std::uint64_t kFullFrom = Aligner::kHeldMax / 8 * 7;
 constexpr std::uint64_t kMovesMax = 256;  // a packet holds 255 primitives
 

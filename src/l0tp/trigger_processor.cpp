@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint8_t kNoInput = 0xFF;
 constexpr std::uint16_t kCalibrationBit = 0x8000;
 constexpr std::uint32_t kAddressMask = kCellCount - 1;
-constexpr std::uint64_t kFirstTurn = wire::kTickMask + 1;  // unwrapped times begin here, so that none is below 0
 constexpr std::size_t kRowCells = 8;
 
 // The time without a wrap that is nearest to `newest`.

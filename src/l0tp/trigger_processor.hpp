@@ -52,10 +52,12 @@
 #include "l0tp/config.hpp"
 #include "l0tp/decision.hpp"
 #include "nanet/wire/mtp.hpp"
+#include "nanet/wire/timestamp.hpp"
 
 namespace nanet::l0tp {
 
 inline constexpr std::uint32_t kWindowCells = kCellCount - 1;
+inline constexpr std::uint64_t kFirstTurn = wire::kTickMask + 1;  // unwrapped times begin here, so that none is below 0
 inline constexpr std::uint32_t kJumpVotes = 32;
 inline constexpr std::uint32_t kCalibrationsMax = 256;  // that can wait for a decide()
 

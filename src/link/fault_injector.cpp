@@ -170,7 +170,7 @@ FaultInjector::State::State(const FaultConfig& config)
 
 namespace {
 
-std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
+std::unique_ptr<Link> copied_for_faults(std::unique_ptr<Link> inner) {
   if (!inner->payload_memory().in_place()) return inner;
   throw SetupError("faults cannot be put into what comes from " + inner->path(),
                    "its payloads stay where the NIC wrote them, and are not harmed there", "set payloads: copied, or remove faults");
@@ -187,7 +187,7 @@ std::optional<config::Problem> FaultConfig::check() const {
 }
 
 FaultInjector::FaultInjector(std::unique_ptr<Link> inner, const FaultConfig& config)
-    : inner_(checked(std::move(inner))), state_(std::make_unique<State>(config)) {}
+    : inner_(copied_for_faults(std::move(inner))), state_(std::make_unique<State>(config)) {}
 
 FaultInjector::~FaultInjector() = default;
 

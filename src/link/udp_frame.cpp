@@ -33,13 +33,6 @@ std::uint64_t add_words(std::uint64_t sum, const std::byte* data, std::size_t by
   return bytes % 2 == 0 ? sum : sum + (std::to_integer<std::uint64_t>(data[bytes - 1]) << 8);
 }
 
-std::uint16_t fold(std::uint64_t sum) {
-  while (sum >> 16 != 0) {
-    sum = (sum & 0xFFFF) + (sum >> 16);
-  }
-  return static_cast<std::uint16_t>(~sum);
-}
-
 // What follows the header and its tags; `type` is its type.
 std::span<const std::byte> after_tags(std::span<const std::byte> frame, std::size_t type_offset, std::size_t header_bytes,
                                       std::uint32_t& type) {
@@ -160,7 +153,7 @@ MacAddress multicast_mac(const IpAddress& group) {
 std::uint16_t ipv6_checksum(std::span<const std::byte> packet) {
   const std::size_t bytes = be16(packet, 4);
   const std::uint64_t pseudo_header = add_words(std::to_integer<std::uint64_t>(packet[6]) + bytes, packet.data() + 8, 32);
-  return fold(add_words(pseudo_header, packet.data() + 40, bytes));
+  return checksum_of(add_words(pseudo_header, packet.data() + 40, bytes));
 }
 
 void write_ethernet_header(std::byte* out, const MacAddress& from, const MacAddress& to, bool is_ipv6) {
@@ -179,14 +172,14 @@ void write_ipv4_udp_headers(std::byte* out, const UdpFlow& flow, std::span<const
   put_be(out + 10, 0, 2);
   put_be(out + 12, flow.from_address, 4);
   put_be(out + 16, flow.to_address, 4);
-  put_be(out + 10, fold(add_words(0, out, 20)), 2);
+  put_be(out + 10, checksum_of(add_words(0, out, 20)), 2);
   std::byte* udp = out + 20;
   put_be(udp, flow.from_port, 2);
   put_be(udp + 2, flow.to_port, 2);
   put_be(udp + 4, udp_bytes, 2);
   put_be(udp + 6, 0, 2);
   const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 12, 8);
-  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
+  const std::uint16_t checksum = checksum_of(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
   put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 would mean: no checksum
 }
 
@@ -203,7 +196,7 @@ void write_ipv6_udp_headers(std::byte* out, const IpUdpFlow& flow, std::span<con
   put_be(udp + 4, udp_bytes, 2);
   put_be(udp + 6, 0, 2);
   const std::uint64_t pseudo_header = add_words(kUdp + udp_bytes, out + 8, 32);
-  const std::uint16_t checksum = fold(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
+  const std::uint16_t checksum = checksum_of(add_words(add_words(pseudo_header, udp, 8), payload.data(), payload.size()));
   put_be(udp + 6, checksum == 0 ? 0xFFFF : checksum, 2);  // 0 is not allowed
 }
 

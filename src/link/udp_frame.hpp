@@ -24,6 +24,13 @@ inline constexpr std::uint8_t kTtl = 64;  // of packets to one receiver
 
 using MacAddress = std::array<std::uint8_t, 6>;
 
+// Of a sum of 16-bit words, in however wide words it was taken (RFC 1071).
+inline std::uint16_t checksum_of(std::uint64_t sum) {
+  sum = (sum & 0xFFFF'FFFF) + (sum >> 32);
+  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
 // From where to where.
 template <typename Address>
 struct FlowOf {

@@ -33,12 +33,6 @@ std::uint64_t sum_words(const std::byte* data, std::size_t bytes) {
 
 constexpr std::uint64_t turned(std::uint64_t word) { return (word & 0xFF) << 8 | (word >> 8 & 0xFF); }
 
-std::uint16_t fold(std::uint64_t sum) {
-  sum = (sum & 0xFFFF'FFFF) + (sum >> 32);
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-
 void put(std::byte* out, std::uint64_t word) {
   const auto value = static_cast<std::uint16_t>(word);
   std::memcpy(out, &value, sizeof value);
@@ -77,12 +71,12 @@ void UdpTemplate::write(std::byte* out, const MacAddress& to, std::span<const st
     std::memcpy(out, bytes_.data(), kFrameHeaderBytes);
     const std::uint64_t ip_bytes = turned(payload.size() + kIpUdpHeaderBytes);
     put(out + kIpAt + 2, ip_bytes);
-    put(out + kIpAt + 10, fold(ip_sum_ + ip_bytes));
+    put(out + kIpAt + 10, checksum_of(ip_sum_ + ip_bytes));
   }
   std::memcpy(out, to.data(), to.size());
   put(udp + 4, udp_bytes);
   if (checksum_ == UdpChecksum::absent) return;  // the template's 0 stays
-  const std::uint16_t checksum = fold(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
+  const std::uint16_t checksum = checksum_of(udp_sum_ + 2 * udp_bytes + sum_words(payload.data(), payload.size()));
   put(udp + 6, checksum == 0 ? 0xFFFF : checksum);  // 0 would mean: no checksum; IPv6 does not allow it
 }
 

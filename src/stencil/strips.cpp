@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "nanet/flow/region.hpp"
 #include "nanet/setup_error.hpp"
 #include "stencil/layout.hpp"
 
@@ -14,7 +15,6 @@ constexpr Index kLine = kLineBytes;
 constexpr Index kPageBytes = 4096;
 constexpr Index kStripCellsMin = 256;  // far more than the margins of a tile
 constexpr std::uint32_t kSweepsMax = 32;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 Index round_up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
@@ -42,7 +42,7 @@ RowSpan share_of(RowSpan rows, int worker, int count) {
 
 flow::Region stencil_region(const char* name, std::size_t bytes) {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
-  return flow::Region({.name = name, .bytes = size, .huge_pages = size >= kHugePageBytes, .locked = false});
+  return flow::Region({.name = name, .bytes = size, .huge_pages = size >= flow::kHugePageBytes, .locked = false});
 }
 
 void check_sweeps_per_pass(std::uint32_t sweeps) {

@@ -18,7 +18,6 @@ namespace nanet::tiles {
 namespace {
 
 constexpr std::uint32_t kSweepsMax = 32;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 // Adds the time of its life to `sum`.
 class Stopwatch {
@@ -48,7 +47,7 @@ class Rows {
  private:
   static flow::RegionConfig config(std::size_t rows, std::size_t columns) {
     const std::size_t bytes = stencil::field_bytes<T>(rows, columns);
-    return {.name = "rows of a tile", .bytes = bytes, .huge_pages = bytes >= kHugePageBytes, .locked = false};
+    return {.name = "rows of a tile", .bytes = bytes, .huge_pages = bytes >= flow::kHugePageBytes, .locked = false};
   }
   std::size_t stride_;
   flow::Region memory_;

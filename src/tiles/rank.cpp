@@ -19,7 +19,6 @@ namespace {
 constexpr std::uint32_t kHaloRowsMax = 32;
 constexpr int kExchanges = 20;                              // of a measurement
 constexpr std::size_t kProbeBytes = std::size_t{64} << 20;  // of the rows swept for one
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 double seconds_since(std::uint64_t begin_ns) { return static_cast<double>(flow::clock_now_ns() - begin_ns) * 1e-9; }
 
@@ -92,7 +91,7 @@ Rank<T>::State::State(const RankConfig& given)
   const std::size_t bytes = stencil::field_bytes<T>(held.end - held.begin, config.columns);
   for (T*& origin : origins) {
     memory.emplace_back(
-        flow::RegionConfig{.name = "rows of a rank", .bytes = bytes, .huge_pages = bytes >= kHugePageBytes, .locked = false});
+        flow::RegionConfig{.name = "rows of a rank", .bytes = bytes, .huge_pages = bytes >= flow::kHugePageBytes, .locked = false});
     origin = reinterpret_cast<T*>(memory.back().data() + stencil::kOriginBytes<T>);
   }
 }

@@ -198,13 +198,15 @@ class Bench:
         edge = RisingEdge(self.dut.clk)
         now_cycles = self.dut.now_cycles if self.now else None
         now_ns = self.dut.now_ns if self.now_ns else None
+        await edge
+        cycle = self.cycle
         while True:
-            await edge
-            cycle = self.cycle
             if now_cycles is not None:
                 now_cycles.value = cycle + 1
             if now_ns is not None:
                 now_ns.value = cycle * CYCLE_NS
+            await edge
+            cycle += 1
 
     def expect_counts(self, **expected: int) -> None:
         """All counters at once: those not named are zero."""

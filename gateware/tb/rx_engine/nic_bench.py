@@ -19,9 +19,7 @@ class NicBench(Bench):
     def __init__(self, dut: Any, clops: list[ClopSettings], bus_pauses: float = 0.0, word_pauses: float = 0.0) -> None:
         super().__init__(dut, COUNTERS, now=True, now_ns=True)
         self.rng = random_numbers()
-        bus_pause = pauses(self.rng, bus_pauses)
-        self.bus_stopped = False
-        self.memory = Memory(self, lambda: self.bus_stopped or bus_pause(), PARAMETERS.get("PAYLOAD_BYTES_MAX", 256))
+        self.memory = Memory(self, pauses(self.rng, bus_pauses), PARAMETERS.get("PAYLOAD_BYTES_MAX", 256))
         self.driver = Driver(self, self.memory, clops, self.rng)
         self.source = Source(self, pauses(self.rng, word_pauses))
         self.seen: list[list[Completion]] = [[] for _ in clops]
@@ -47,9 +45,10 @@ class NicBench(Bench):
             await self.wait(50)
             self.collect()
 
-    async def settle(self) -> None:
+    async def settle(self, drain_cycles: int = 3000) -> None:
+        """drain_cycles: what the FIFO may need to run empty; as it is, a full one."""
         await self.source.drain()
-        await self.wait(3000)  # a full FIFO
+        await self.wait(drain_cycles)
         await self.driver.flush((1 << len(self.seen)) - 1)
         await self.wait(600)
         self.collect()

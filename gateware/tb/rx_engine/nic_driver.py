@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import Event, RisingEdge, with_timeout
 from common import contract
 from common.bench import Bench, never
 
@@ -44,6 +44,7 @@ class Source:
         self.bench, self.pause = bench, pause
         self.queue: deque[Packet] = deque()
         self.idle = True
+        self.called, self.drained = Event(), Event()
         for name in ("tvalid", "tdata", "tlast", "tuser"):
             getattr(bench.dut, f"s_axis_{name}").value = 0
         cocotb.start_soon(self._run())
@@ -51,10 +52,13 @@ class Source:
     def send(self, packet: Packet) -> Packet:
         self.queue.append(packet)
         self.idle = False
+        self.drained.clear()
+        self.called.set()
         return packet
 
     async def drain(self) -> None:
-        await self.bench.wait_until(lambda: self.idle, 2_000_000, "the source sends all")
+        if not self.idle:
+            await with_timeout(self.drained.wait(), 2_000_000 * self.bench.clock_ps, "ps")
 
     async def _run(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
@@ -62,11 +66,13 @@ class Source:
         while True:
             if not self.queue:
                 self.idle = True
-                await edge
+                self.drained.set()
+                self.called.clear()
+                await self.called.wait()
+                await self.bench.to_edge()
                 continue
             packet = self.queue.popleft()
-            for _ in range(packet.gap):
-                await edge
+            await self.bench.wait(packet.gap)
             for offset in range(0, len(packet.data), 8):
                 while self.pause():
                     await edge
@@ -114,6 +120,7 @@ class Memory:
         self.bench, self.pause, self.payload_bytes_max = bench, pause, payload_bytes_max
         self.pages: dict[int, tuple[bytearray, int]] = {}  # by bus address of each 4 KiB: memory, gpu
         self.writes: list[Write] = []
+        self.stopped = False
         cocotb.start_soon(self._run())
 
     def map(self, bus_address: int, size: int, gpu: int) -> None:
@@ -144,14 +151,18 @@ class Memory:
     async def _run(self) -> None:
         dut, edge = self.bench.dut, RisingEdge(self.bench.dut.clk)
         rst, m_ready, m_valid = dut.rst, dut.m_ready, dut.m_valid
+        appears = RisingEdge(m_valid)
         open_write: Write | None = None
         bytes_left = 0
         was_ready = None
         while True:
-            ready = not self.pause()
+            ready = not self.pause() and not self.stopped
             if ready is not was_ready:
                 m_ready.value = int(ready)
                 was_ready = ready
+            if self.pause is never and open_write is None and m_valid.value == 0:
+                await appears  # nothing happens before
+                continue
             await edge
             if rst.value == 1:
                 open_write = None

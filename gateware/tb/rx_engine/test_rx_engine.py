@@ -196,10 +196,10 @@ async def a_page_that_may_not_be_written_stops_its_clop_alone(dut: Any) -> None:
 async def a_bus_that_stands_still_fills_the_fifo_and_what_follows_is_whole(dut: Any) -> None:
     bench = NicBench(dut, [ClopSettings(buffer_count=64, buffer_bytes=65536, index_capacity=512, room_bytes=1472, page_shift=16)])
     await bench.begin()
-    bench.bus_stopped = True
+    bench.memory.stopped = True
     sent = [bench.source.send(bench.random_packet(1472, gap=8)) for _ in range(40)]
     await bench.source.drain()
-    bench.bus_stopped = False
+    bench.memory.stopped = False
     await bench.wait(3000)
     sent += [bench.source.send(bench.random_packet(1472, gap=8)) for _ in range(5)]
     await bench.settle()

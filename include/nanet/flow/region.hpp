@@ -24,6 +24,8 @@ struct RegionConfig {
   bool locked = true;                  // never paged out; counts against the memlock limit
 };
 
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
 enum class PageKind : std::uint8_t {
   plain,             // base pages
   transparent_huge,  // base pages that the kernel made huge, at least in part

@@ -64,7 +64,7 @@ nb::dict decisions_dict(const emulate::EmulatorSnapshot& now) {
   return dict;
 }
 
-nb::dict snapshot(const Emulator& emulator) {
+nb::dict emulator_snapshot(const Emulator& emulator) {
   const emulate::EmulatorSnapshot now = emulator.snapshot();
   nb::dict bad_packets;
   bad_packets["length"] = now.answers.packets_bad_length;
@@ -146,7 +146,7 @@ void bind_emulator(nb::module_& module) {
       .def_prop_ro("decisions_port", [](const Emulator& emulator) { return emulator.decisions_endpoint().port; })
       .def("truth", &truth, nb::arg("event_count"),
            "Of the first events of the pool: timestamp, fine_time, rings (x_mm, y_mm, radius_mm, time_ns, hits) as they were made.")
-      .def("snapshot", &snapshot, "Totals, latencies and course of the run so far.");
+      .def("snapshot", &emulator_snapshot, "Totals, latencies and course of the run so far.");
 }
 
 }  // namespace nanet::bindings

@@ -117,7 +117,7 @@ nb::dict channels_dict(const engine::Engine& engine) {
   return dict;
 }
 
-nb::dict snapshot(const engine::Engine& engine) {
+nb::dict engine_snapshot(const engine::Engine& engine) {
   nb::list sources;
   nb::list links;
   for (const engine::Input& input : engine.inputs()) {
@@ -296,7 +296,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("notes", [](const Engine& engine) { return engine.notes(); })
       .def_prop_ro("device_names", &Engine::device_names, "The GPUs that process; none: the engine's own threads do.")
       .def_prop_ro("faults", &Engine::faults, "Why GPUs were given up, a line each; their buffers are then given back unjudged.")
-      .def("snapshot", &snapshot, "Counters, link statistics, spectra and residence times so far.")
+      .def("snapshot", &engine_snapshot, "Counters, link statistics, spectra and residence times so far.")
       .def("metrics", &metrics, nb::arg("bounds_ns"),
            "What a scrape needs and no more: counters in total and of each link and source, link statistics, faults, and of the "
            "residence"

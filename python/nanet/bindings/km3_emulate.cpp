@@ -81,7 +81,7 @@ nb::list places(const UnitMaker& maker) {
   return all;
 }
 
-nb::dict snapshot(const Tower& tower) {
+nb::dict tower_snapshot(const Tower& tower) {
   nb::dict dict;
   for (std::size_t k = 0; k < km3_emulate::kTowerCounters; ++k) {
     dict[nb::str(km3_emulate::kTowerCounterNames[k].data())] = tower.counters().value(static_cast<km3_emulate::TowerCounter>(k));
@@ -140,7 +140,7 @@ void bind_km3_emulate(nb::module_& module) {
       .def_prop_ro("running", &Tower::running)
       .def_prop_ro("notes", &Tower::notes)
       .def_prop_ro("control_ports", &Tower::control_ports)
-      .def("snapshot", &snapshot, "Counters, time, lateness.");
+      .def("snapshot", &tower_snapshot, "Counters, time, lateness.");
 }
 
 }  // namespace nanet::bindings

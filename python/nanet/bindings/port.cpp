@@ -172,7 +172,7 @@ std::optional<CompletionView> poll(const std::shared_ptr<engine::Port>& port, do
   }
 }
 
-nb::dict counters_of(const engine::Port& port) {
+nb::dict port_counters(const engine::Port& port) {
   return counters_dict([&](flow::Counter counter) { return port.total(counter); });
 }
 
@@ -220,7 +220,7 @@ void bind_port(nb::module_& module) {
           "device_index",
           [](const engine::Port& port) { return port.pinned() != nullptr ? std::optional(port.pinned()->device()) : std::nullopt; },
           "GPU that sees the buffers; None with memory host")
-      .def("counters", &counters_of)
+      .def("counters", &port_counters)
       .def("streams", &streams_of, "The books of each stream of units.")
       .def_prop_ro("notes", [](const engine::Port& port) { return port.notes(); })
       .def_prop_ro("local_port", [](const engine::Port& port) { return port.local().port; });

@@ -34,7 +34,7 @@ link::ReplayConfig replay_config(const nb::dict& dict) {
   return config;
 }
 
-nb::dict snapshot(const Replay& replay) {
+nb::dict replay_snapshot(const Replay& replay) {
   const link::ReplayStats stats = replay.stats();
   nb::dict dict;
   dict["packets_sent"] = stats.packets_sent;
@@ -69,7 +69,7 @@ void bind_replay(nb::module_& module) {
       .def("stop", &Replay::stop)
       .def_prop_ro("finished", &Replay::finished)
       .def_prop_ro("notes", &Replay::notes)
-      .def("snapshot", &snapshot, "Totals so far.")
+      .def("snapshot", &replay_snapshot, "Totals so far.")
       .def("counts", &counts, "What of the recording was read and what was passed over in the last lap; once finished.");
 }
 

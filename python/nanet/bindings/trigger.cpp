@@ -13,7 +13,7 @@ namespace {
 
 using trigger::TriggerNode;
 
-nb::dict snapshot(const TriggerNode& node) {
+nb::dict trigger_snapshot(const TriggerNode& node) {
   const trigger::NodeSnapshot now = node.snapshot();
   nb::dict dict;
   dict["elapsed_s"] = now.elapsed_s;
@@ -43,7 +43,7 @@ void bind_trigger(nb::module_& module) {
       .def_prop_ro("running", &TriggerNode::running)
       .def_prop_ro("notes", &TriggerNode::notes)
       .def_prop_ro("port", [](const TriggerNode& node) { return node.local().port; })
-      .def("snapshot", &snapshot, "Counters, link statistics and latencies so far.");
+      .def("snapshot", &trigger_snapshot, "Counters, link statistics and latencies so far.");
 }
 
 }  // namespace nanet::bindings

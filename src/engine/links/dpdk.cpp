@@ -22,16 +22,16 @@ std::unique_ptr<link::Link> open_dpdk(const LinkConfig& config, LinkParts parts)
   return link::open_dpdk(dpdk);
 }
 
-std::uint32_t queues_of(const LinkConfig& config) { return section_of<link::DpdkConfig>(config).queues; }
+std::uint32_t dpdk_queues(const LinkConfig& config) { return section_of<link::DpdkConfig>(config).queues; }
 
 std::size_t gpu_bytes(const LinkConfig& config) {
   const link::DpdkConfig dpdk = dpdk_config(config);
   return dpdk.payload_memory == link::DpdkMemory::gpu ? link::dpdk_gpu_bytes(dpdk) : 0;
 }
 
-bool stays_in_place(const LinkConfig& config) { return dpdk_config(config).payloads == link::Payloads::in_place; }
+bool dpdk_in_place(const LinkConfig& config) { return dpdk_config(config).payloads == link::Payloads::in_place; }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
+std::optional<config::Problem> dpdk_rules(const LinkConfig& config) {
   if (section_of<link::DpdkConfig>(config).device.empty()) {
     return config::Problem{"dpdk", "link '" + config.name + "' has no device", "DPDK does not know a NIC by its address",
                            "add dpdk: {device: 'net_af_packet0,iface=eth1'}"};
@@ -51,9 +51,9 @@ LinkKind dpdk_kind() {
           .endpoint_help = "dpdk://ADDRESS:PORT, DPDK",
           .section = section_for<link::DpdkConfig>("What only a dpdk:// link needs; required there"),
           .back_end = link::dpdk_back_end(),
-          .broken_rule = rules,
-          .in_place = stays_in_place,
-          .queue_count = queues_of};
+          .broken_rule = dpdk_rules,
+          .in_place = dpdk_in_place,
+          .queue_count = dpdk_queues};
 }
 
 }  // namespace nanet::engine

@@ -50,7 +50,7 @@ std::optional<config::Problem> merge_rules(const LinkConfig& config, const link:
   return refuse_useless(config, {{"senders", !config.senders.empty(), "an event of several boards has no one sender"}});
 }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
+std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
   const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
   const Card& card = own.card;
   const std::string why = card ? "the NIC is its interface" : "its wire is simulated";
@@ -93,7 +93,7 @@ LinkKind gateware_kind() {
               " own address it is",
           .section = section,
           .back_end = link::gateware_back_end(),
-          .broken_rule = rules,
+          .broken_rule = gateware_rules,
           .cannot_send = no_next_hop,
           .device = card_of};
 }

@@ -15,7 +15,7 @@ std::unique_ptr<link::Link> open_pcap(const LinkConfig& config, LinkParts) {
   return std::make_unique<link::PcapLink>(pcap);
 }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
+std::optional<config::Problem> pcap_rules(const LinkConfig& config) {
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), "it plays a file"}})) return broken;
   return refuse_socket_keys(config);
 }
@@ -29,7 +29,7 @@ LinkKind pcap_kind() {
           .is_live = false,
           .endpoint_help = "pcap://FILE, a recording to play",
           .section = section_for<link::PcapLinkConfig>("How a pcap:// link plays its file; null: at its own pace"),
-          .broken_rule = rules};
+          .broken_rule = pcap_rules};
 }
 
 }  // namespace nanet::engine

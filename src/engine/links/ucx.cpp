@@ -30,7 +30,7 @@ std::any read_ucx(const config::Value& said) {
   return config;
 }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
+std::optional<config::Problem> ucx_rules(const LinkConfig& config) {
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), "UCX chooses it"}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_useless(config, {{"senders", !config.senders.empty(), "a ring does not say from which address it is filled",
@@ -50,7 +50,7 @@ LinkKind ucx_kind() {
           .endpoint_help = "ucx://ADDRESS:PORT, rings that remote writers fill through UCX",
           .section = section,
           .back_end = link::ucx_back_end(),
-          .broken_rule = rules};
+          .broken_rule = ucx_rules};
 }
 
 }  // namespace nanet::engine

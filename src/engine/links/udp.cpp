@@ -23,9 +23,9 @@ LinkRoom room_for(const LinkConfig& config) {
   return config.gro ? LinkRoom{kSuperPacketBytes, "with gro, one super-packet"} : packet_room(config);
 }
 
-std::uint32_t queues_of(const LinkConfig& config) { return section_of<link::UdpConfig>(config).queues; }
+std::uint32_t udp_queues(const LinkConfig& config) { return section_of<link::UdpConfig>(config).queues; }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
+std::optional<config::Problem> udp_rules(const LinkConfig& config) {
   const auto udp = section_of<link::UdpConfig>(config);
   if (auto broken = udp.check()) return broken;
   if (udp.steer_by == link::SteerBy::key && udp.key_at + udp.key_bytes > config.packet_bytes_max) {
@@ -45,9 +45,9 @@ LinkKind udp_kind() {
           .open = open_udp,
           .endpoint_help = "udp://ADDRESS:PORT, a socket",
           .section = section_for<link::UdpConfig>("What only a udp:// link needs; null: one queue"),
-          .broken_rule = rules,
+          .broken_rule = udp_rules,
           .room = room_for,
-          .queue_count = queues_of};
+          .queue_count = udp_queues};
 }
 
 }  // namespace nanet::engine

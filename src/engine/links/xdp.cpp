@@ -17,15 +17,15 @@ std::unique_ptr<link::Link> open_xdp(const LinkConfig& config, LinkParts parts) 
   return link::open_xdp(xdp);
 }
 
-std::uint32_t queues_of(const LinkConfig& config) {
+std::uint32_t xdp_queues(const LinkConfig& config) {
   const auto xdp = section_of<link::XdpConfig>(config);
   return xdp.split_queues ? static_cast<std::uint32_t>(xdp.queues.size()) : 1;
 }
 
-bool stays_in_place(const LinkConfig& config) { return section_of<link::XdpConfig>(config).payloads == link::Payloads::in_place; }
+bool xdp_in_place(const LinkConfig& config) { return section_of<link::XdpConfig>(config).payloads == link::Payloads::in_place; }
 
-std::optional<config::Problem> rules(const LinkConfig& config) {
-  if (stays_in_place(config) && config.packet_bytes_max > kInPlaceBytesMax) {
+std::optional<config::Problem> xdp_rules(const LinkConfig& config) {
+  if (xdp_in_place(config) && config.packet_bytes_max > kInPlaceBytesMax) {
     return config::Problem{
         "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
         "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
@@ -42,9 +42,9 @@ LinkKind xdp_kind() {
           .endpoint_help = "xdp://ADDRESS:PORT, AF_XDP",
           .section = section_for<link::XdpConfig>("What only an xdp:// link needs; null: the defaults"),
           .back_end = link::xdp_back_end(),
-          .broken_rule = rules,
-          .in_place = stays_in_place,
-          .queue_count = queues_of};
+          .broken_rule = xdp_rules,
+          .in_place = xdp_in_place,
+          .queue_count = xdp_queues};
 }
 
 }  // namespace nanet::engine

@@ -12,16 +12,18 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "nanet/flow/region.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::dpdk {
 namespace {
 
 constexpr std::size_t kBasePageBytes = 4096;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kGpuPageBytes = std::size_t{64} << 10;
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes; }
+std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + flow::kHugePageBytes - 1) / flow::kHugePageBytes * flow::kHugePageBytes;
+}
 
 }  // namespace
 
@@ -32,7 +34,7 @@ PayloadMemory::PayloadMemory(const std::string& link_name, std::uint32_t count, 
       region_(flow::RegionConfig{
           .name = "payloads of link " + link_name, .bytes = whole_pages(std::size_t{count} * buffer_bytes), .huge_pages = true}),
       memory_(region_->span()) {
-  make_known(region_->page_kind() == flow::PageKind::huge ? kHugePageBytes : kBasePageBytes);
+  make_known(region_->page_kind() == flow::PageKind::huge ? flow::kHugePageBytes : kBasePageBytes);
 }
 
 PayloadMemory::PayloadMemory(const std::string& link_name, std::span<std::byte> gpu_memory, std::uint32_t count,

@@ -10,24 +10,24 @@
 #include <cstddef>
 
 #include "eal.hpp"
+#include "nanet/flow/region.hpp"
 
 namespace nanet::link::dpdk {
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-
 // Begins on a huge page. Whether the kernel gives huge pages is its business: this is about speed only. Null: no memory.
 char* map(std::size_t bytes) {
   if (!Eal::instance().take_memory(bytes)) return nullptr;
-  void* mapping = ::mmap(nullptr, bytes + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapping = ::mmap(nullptr, bytes + flow::kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
     Eal::instance().give_memory_back(bytes);
     return nullptr;
   }
   auto* first = static_cast<char*>(mapping);
-  const std::size_t head = (kHugePageBytes - reinterpret_cast<std::uintptr_t>(first) % kHugePageBytes) % kHugePageBytes;
+  const std::size_t head = (flow::kHugePageBytes - reinterpret_cast<std::uintptr_t>(first) % flow::kHugePageBytes) %
+                           flow::kHugePageBytes;
   if (head != 0) ::munmap(first, head);
-  if (head != kHugePageBytes) ::munmap(first + head + bytes, kHugePageBytes - head);
+  if (head != flow::kHugePageBytes) ::munmap(first + head + bytes, flow::kHugePageBytes - head);
   ::madvise(first + head, bytes, MADV_HUGEPAGE);
   return first + head;
 }
@@ -50,12 +50,12 @@ rte_mempool* make_pool_on_huge_pages(const std::string& name, std::uint32_t coun
   rte_pktmbuf_pool_private facts{};
   facts.mbuf_data_room_size = static_cast<std::uint16_t>(data_bytes);
   const std::size_t needed = std::size_t{count} * rte_mempool_calc_obj_size(element_bytes, pool->flags, nullptr);
-  const std::size_t bytes = (needed + kHugePageBytes) / kHugePageBytes * kHugePageBytes;
+  const std::size_t bytes = (needed + flow::kHugePageBytes) / flow::kHugePageBytes * flow::kHugePageBytes;
   char* memory = map(bytes);
   int error = memory != nullptr ? rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr) : -ENOMEM;
   if (error == 0) {
     rte_pktmbuf_pool_init(pool, &facts);
-    const int populated = rte_mempool_populate_virt(pool, memory, bytes, kHugePageBytes, unmap_chunk, nullptr);
+    const int populated = rte_mempool_populate_virt(pool, memory, bytes, flow::kHugePageBytes, unmap_chunk, nullptr);
     if (populated > 0) memory = nullptr;  // the pool's from now on
     error = populated == static_cast<int>(count) ? 0 : -ENOMEM;
   }

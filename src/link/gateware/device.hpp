@@ -17,6 +17,8 @@ namespace nanet::link::gateware {
 // What the NIC does with memory; write_gpu: memory of a GPU, through its aperture.
 enum class Access : std::uint8_t { read, write, write_gpu };
 
+constexpr std::uint64_t field(std::uint64_t value, unsigned low) { return value << low; }  // of a register
+
 class Device {
  public:
   virtual ~Device() = default;

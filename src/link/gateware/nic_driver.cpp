@@ -34,8 +34,6 @@ constexpr std::uint64_t kEnable = 1, kFooter = 2, kFlush = 4, kBusy = std::uint6
 constexpr std::uint32_t kFooterBytes = 32;
 constexpr int kWaitPolls = 100'000;
 
-constexpr std::uint64_t field(std::uint64_t value, unsigned low) { return value << low; }
-
 template <class Entry>
 const Entry* entry_at(std::span<std::byte> memory, std::uint32_t index) {
   return reinterpret_cast<const Entry*>(memory.data()) + index;

@@ -30,8 +30,6 @@ constexpr std::uint32_t settings_of(std::size_t port) { return base_of(port, kFi
 constexpr std::uint32_t rx_of(std::size_t port) { return base_of(port, kFirstRx, kRx, kRxStride); }
 constexpr std::uint32_t reply_of(std::size_t port) { return base_of(port, kFirstReply, kRx + kReply, kRxStride); }
 
-constexpr std::uint64_t field(std::uint64_t value, unsigned low) { return value << low; }
-
 }  // namespace
 
 std::uint32_t Node::ports() const { return device_.read(kNode) & 0xFF; }

@@ -3,13 +3,12 @@
 
 #include <cstring>
 
+#include "link/pcap/file_layout.hpp"
+
 namespace nanet::link {
 namespace {
 
-constexpr std::size_t kFileHeaderBytes = 24;
-constexpr std::size_t kRecordHeaderBytes = 16;
 constexpr std::uint32_t kMagicUs = 0xA1B2C3D4;
-constexpr std::uint32_t kMagicNs = 0xA1B23C4D;
 constexpr std::uint32_t kMagicNg = 0x0A0D0D0A;
 constexpr std::uint32_t kRecordBytesMax = 1u << 28;  // more is no length but damage
 
@@ -22,16 +21,16 @@ constexpr bool is_raw(std::uint32_t type) { return type == 101 || type == 12 || 
 }  // namespace
 
 PcapError PcapReader::open(std::span<const std::byte> file, PcapReader& reader) {
-  if (file.size() < kFileHeaderBytes) return PcapError::not_pcap;
+  if (file.size() < kPcapFileHeaderBytes) return PcapError::not_pcap;
   PcapReader fresh;
   fresh.file_ = file;
   std::uint32_t magic = fresh.load(0);
   if (magic == kMagicNg) return PcapError::pcapng;
-  if (magic != kMagicUs && magic != kMagicNs) {
+  if (magic != kMagicUs && magic != kPcapMagicNs) {
     fresh.swapped_ = true;
     magic = fresh.load(0);
   }
-  if (magic != kMagicUs && magic != kMagicNs) return PcapError::not_pcap;
+  if (magic != kMagicUs && magic != kPcapMagicNs) return PcapError::not_pcap;
   fresh.fraction_ns_ = magic == kMagicUs ? 1000 : 1;
   fresh.link_type_ = fresh.load(20) & 0xFFFFu;  // the upper bits tell of frame check sequences
   const std::uint32_t type = fresh.link_type_;
@@ -42,25 +41,25 @@ PcapError PcapReader::open(std::span<const std::byte> file, PcapReader& reader) 
 }
 
 void PcapReader::rewind() {
-  next_ = kFileHeaderBytes;
+  next_ = kPcapFileHeaderBytes;
   stats_ = {};
 }
 
 bool PcapReader::next(PcapPacket& packet) {
   for (;;) {
     const std::size_t left = file_.size() - next_;
-    if (left < kRecordHeaderBytes) {
+    if (left < kPcapRecordHeaderBytes) {
       stats_.bytes_damaged = left;
       return false;
     }
     const std::uint32_t bytes = load(next_ + 8);
-    if (bytes > kRecordBytesMax || bytes > left - kRecordHeaderBytes) {
+    if (bytes > kRecordBytesMax || bytes > left - kPcapRecordHeaderBytes) {
       stats_.bytes_damaged = left;
       return false;
     }
     packet.time_ns = std::uint64_t{load(next_)} * 1'000'000'000u + std::uint64_t{load(next_ + 4)} * fraction_ns_;
-    const auto frame = file_.subspan(next_ + kRecordHeaderBytes, bytes);
-    next_ += kRecordHeaderBytes + bytes;
+    const auto frame = file_.subspan(next_ + kPcapRecordHeaderBytes, bytes);
+    next_ += kPcapRecordHeaderBytes + bytes;
     ++stats_.records;
     switch (read_ip_udp(find_packet(frame), packet)) {
       case FrameError::none: ++stats_.packets; return true;

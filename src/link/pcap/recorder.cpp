@@ -11,6 +11,7 @@
 #include <ctime>
 #include <mutex>
 
+#include "link/pcap/file_layout.hpp"
 #include "link/tally.hpp"
 #include "link/udp_frame.hpp"
 #include "nanet/setup_error.hpp"
@@ -18,12 +19,9 @@
 namespace nanet::link {
 namespace {
 
-// File format: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/ ; all numbers of it little-endian here.
-constexpr std::uint32_t kMagicNs = 0xA1B23C4D;
+// All numbers of the file little-endian here.
 constexpr std::uint32_t kLinkTypeRaw = 101;
 constexpr std::uint32_t kSnapBytes = 262'144;
-constexpr std::size_t kFileHeaderBytes = 24;
-constexpr std::size_t kRecordHeaderBytes = 16;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 void put_le(std::byte* out, std::uint64_t value, std::size_t bytes) {
@@ -67,20 +65,20 @@ Recorder::File::File(const RecorderConfig& c)
     throw SetupError("cannot record to '" + c.path + "'", std::strerror(errno),
                      "choose a file in a directory that exists and may be written");
   }
-  if (c.max_bytes < kFileHeaderBytes) {
+  if (c.max_bytes < kPcapFileHeaderBytes) {
     ::close(fd);
     throw SetupError("cannot record " + std::to_string(c.max_bytes) + " bytes", "the file's header alone takes 24",
                      "raise max_bytes");
   }
   buffer.resize(kBufferBytes);
-  put_le(&buffer[0], kMagicNs, 4);
+  put_le(&buffer[0], kPcapMagicNs, 4);
   put_le(&buffer[4], 2, 2);  // version 2.4
   put_le(&buffer[6], 4, 2);
   put_le(&buffer[8], 0, 8);
   put_le(&buffer[16], kSnapBytes, 4);
   put_le(&buffer[20], kLinkTypeRaw, 4);
-  buffered = kFileHeaderBytes;
-  stats.bytes_recorded = kFileHeaderBytes;
+  buffered = kPcapFileHeaderBytes;
+  stats.bytes_recorded = kPcapFileHeaderBytes;
 }
 
 Recorder::File::~File() {
@@ -91,7 +89,7 @@ Recorder::File::~File() {
 void Recorder::File::record(const IpUdpFlow& flow, const std::byte* payload, std::size_t bytes, const timespec& time) {
   const bool is_ipv6 = flow.to_address.is_ipv6() || flow.from_address.is_ipv6();
   const std::size_t header_bytes = is_ipv6 ? kIpv6UdpHeaderBytes : kIpUdpHeaderBytes;
-  const std::size_t record_bytes = kRecordHeaderBytes + header_bytes + bytes;
+  const std::size_t record_bytes = kPcapRecordHeaderBytes + header_bytes + bytes;
   if (!stopped && stats.bytes_recorded + record_bytes > config.max_bytes) {
     stopped = true;
     note = "the recording " + config.path +
@@ -109,13 +107,14 @@ void Recorder::File::record(const IpUdpFlow& flow, const std::byte* payload, std
   put_le(out + 8, header_bytes + bytes, 4);
   put_le(out + 12, header_bytes + bytes, 4);
   if (is_ipv6) {
-    write_ipv6_udp_headers(out + kRecordHeaderBytes, flow, {payload, bytes});
+    write_ipv6_udp_headers(out + kPcapRecordHeaderBytes, flow, {payload, bytes});
   } else {
-    write_ipv4_udp_headers(out + kRecordHeaderBytes, {flow.from_address.ipv4(), flow.to_address.ipv4(), flow.from_port, flow.to_port},
-                           {payload, bytes}, next_id++);
+    write_ipv4_udp_headers(out + kPcapRecordHeaderBytes,
+                           {flow.from_address.ipv4(), flow.to_address.ipv4(), flow.from_port, flow.to_port}, {payload, bytes},
+                           next_id++);
   }
   if (bytes != 0) {
-    std::memcpy(out + kRecordHeaderBytes + header_bytes, payload, bytes);
+    std::memcpy(out + kPcapRecordHeaderBytes + header_bytes, payload, bytes);
   }
   buffered += record_bytes;
   recorded.set(++stats.packets_recorded);
@@ -143,10 +142,10 @@ void Recorder::File::write_out() {
 void Recorder::File::give_up(std::size_t written, int error) {
   std::size_t whole = 0;
   std::uint64_t lost = 0;
-  for (std::size_t at = file_bytes == 0 ? kFileHeaderBytes : 0; at <= buffered;) {
+  for (std::size_t at = file_bytes == 0 ? kPcapFileHeaderBytes : 0; at <= buffered;) {
     if (at <= written) whole = at;
     if (at == buffered) break;
-    const std::size_t next = at + kRecordHeaderBytes + get_le(&buffer[at + 8]);
+    const std::size_t next = at + kPcapRecordHeaderBytes + get_le(&buffer[at + 8]);
     lost += next > written ? 1 : 0;
     at = next;
   }
@@ -171,7 +170,7 @@ std::vector<std::string> Recorder::File::notes() const {
 
 namespace {
 
-std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
+std::unique_ptr<Link> copied_for_recorder(std::unique_ptr<Link> inner) {
   if (!inner->payload_memory().in_place()) return inner;
   throw SetupError("cannot record what comes from " + inner->path(),
                    "its payloads stay where the NIC wrote them, and are read by others only",
@@ -181,7 +180,7 @@ std::unique_ptr<Link> checked(std::unique_ptr<Link> inner) {
 }  // namespace
 
 Recorder::Recorder(std::unique_ptr<Link> inner, const RecorderConfig& config)
-    : inner_(checked(std::move(inner))), file_(std::make_unique<File>(config)) {}
+    : inner_(copied_for_recorder(std::move(inner))), file_(std::make_unique<File>(config)) {}
 
 Recorder::~Recorder() = default;
 
