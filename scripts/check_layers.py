@@ -115,6 +115,7 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "tune": {"config", "machine"},
     "doctor": {"config", "machine", "result", "tune"},
     "rdma": {"machine", "result"},
+    "torus": set(),
     "stencil": {"config", "machine", "rdma", "result"},
     "metrics": {"config", "machine", "result"},
     "physics": {"config", "result", "rich"},

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/torus/node.hpp"
@@ -24,6 +25,8 @@ class VerilatedRdma;
 inline constexpr std::uint32_t kHostBytes = 63u << 16;
 inline constexpr std::uint32_t kReadCycles = 20;  // from a request of the bus to the first word of its answer
 inline constexpr std::size_t kKeys = 16;
+inline constexpr std::uint32_t kMessageBytesMax = 64 * 4080 - 15;  // of a PUT or GET, wherever it begins
+inline constexpr std::uint64_t kOffsetsMax = std::uint64_t{1} << 40;
 
 enum class RdmaKind : std::uint8_t { put = 0x01, get = 0x03, event = 0x11 };
 
@@ -48,8 +51,13 @@ struct RdmaKey {
   std::uint32_t nonce = 0, offset = 0, bytes = 0;
 };
 
+// What becomes of a packet, in the order of rdma_pkg.sv.
+inline constexpr std::array<std::string_view, 17> kPacketNames{"landed",    "event",  "get",     "flagged", "crc",     "type",
+                                                               "length",    "key",    "rights",  "bounds",  "page",    "stale",
+                                                               "duplicate", "misfit", "outside", "queue",   "requests"};
+
 struct RdmaCounts {
-  std::array<std::uint64_t, 17> packets{};    // by what became of them, in the order of rdma_pkg.sv
+  std::array<std::uint64_t, kPacketNames.size()> packets{};
   std::uint64_t missed = 0, refused = 0;      // messages; jobs and GETs
   std::uint64_t gone_good = 0, gone_bad = 0;  // jobs
   std::uint64_t lost = 0;                     // cycles in which router, links or pages refused something
