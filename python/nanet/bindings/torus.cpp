@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "model/torus/rdma_torus.hpp"
+#include "torus.hpp"
 
 namespace nanet::bindings {
 namespace {
@@ -125,6 +126,7 @@ NB_MODULE(_torus, module) {
   module.attr("MESSAGE_BYTES_MAX") = torus::kMessageBytesMax;
   bind_region(module);
   bind_torus(module);
+  bind_torus_ranks(module);
 }
 
 }  // namespace nanet::bindings
