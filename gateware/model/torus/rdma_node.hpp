@@ -63,6 +63,16 @@ struct RdmaCounts {
   std::uint64_t lost = 0;                     // cycles in which router, links or pages refused something
 };
 
+// What lofamo of a node knows of the neighbour at a link, and since which cycle.
+struct NeighbourState {
+  bool has_link = false, is_silent = false;  // silent: nothing is heard, so the rest says nothing
+  bool is_host_silent = false;
+  std::uint8_t says = 0;  // the neighbour's host of itself: 0 when it is well
+  std::uint64_t since_cycle = 0;
+};
+
+inline constexpr std::uint32_t kBeatCycles = 1024;  // of the network interface, for its host: lofamo's
+
 class RdmaNode {
  public:
   RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out);
@@ -77,6 +87,15 @@ class RdmaNode {
   // Completions since the last call.
   std::vector<Completion> take();
   void step(std::uint64_t cycle);
+
+  // LO|FA|MO: the host beats every beat_cycles, and is silent for its network interface when none came for period_cycles; 0: it is not watched.
+  void watch(std::uint32_t beat_cycles, std::uint32_t period_cycles);
+  void set_host(bool lives) { host_lives_ = lives; }
+  void say(std::uint8_t what) { host_says_ = what; }    // of itself, with its next beat; 7 bits
+  void set_logic(bool lives) { logic_lives_ = lives; }  // else it stands still, and its links with it
+  std::uint8_t state() const { return state_; }  // as it tells its neighbours: bit 0, the host is silent; above it what that says
+  bool is_logic_silent() const { return is_logic_silent_; }  // for the host, which looks with each beat
+  const NeighbourState& neighbour(std::size_t port) const { return neighbours_[port]; }
 
   const RdmaCounts& counts() const { return counts_; }
   std::uint64_t job_cycle() const { return job_cycle_; }                // in which the last job was handed to the RTL
@@ -96,6 +115,8 @@ class RdmaNode {
   void give_inputs(std::uint64_t cycle);
   void give_job();
   void count();
+  void beat(std::uint64_t cycle);
+  void look_at_neighbours(std::uint64_t cycle);
 
   std::uint32_t number_;
   std::array<const Wire*, kLinks> in_;
@@ -107,6 +128,11 @@ class RdmaNode {
   std::uint64_t write_address_ = 0, job_cycle_ = 0, completion_cycle_ = 0;
   std::uint32_t taken_ = 0, written_ = 0;
   RdmaCounts counts_;
+  std::uint32_t beat_cycles_ = 0, beats_seen_ = 0;
+  std::uint64_t beats_cycle_ = 0, links_ = 0;  // when the host last saw the logic's beats change; lofamo's links
+  std::uint8_t host_says_ = 0, state_ = 0;
+  bool host_lives_ = true, logic_lives_ = true, is_logic_silent_ = false;
+  std::array<NeighbourState, kLinks> neighbours_;
   std::unique_ptr<VerilatedRdma> rtl_;
 };
 

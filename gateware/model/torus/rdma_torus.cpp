@@ -114,6 +114,15 @@ void RdmaTorus::event(std::uint32_t from, std::uint32_t to, std::uint16_t value,
   nodes_[from].post({.kind = RdmaKind::event, .to = shape_.place(to), .process = process, .offset = value});
 }
 
+void RdmaTorus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
+  check_node(node);
+  if (port >= kLinks || !shape_.has_link(port))
+    throw std::invalid_argument("link " + std::to_string(port) + " of node " + std::to_string(node) + " is none (a torus of " +
+                                shape_.text() + " has no cable there) give one of a dimension of two nodes or more");
+  wires_[kLinks * node + port].set_whole(whole);
+  wires_[kLinks * shape_.neighbour(node, port) + (port ^ 1)].set_whole(whole);
+}
+
 // A word takes longer on its wire than a node is taken ahead of the others: nodes one after the other, as in Torus::run.
 void RdmaTorus::run(std::uint64_t cycles) {
   const std::uint64_t end = cycle_ + cycles;

@@ -44,6 +44,9 @@ class RdmaTorus {
            std::uint64_t tag);
   void event(std::uint32_t from, std::uint32_t to, std::uint16_t value, std::uint16_t process = 0);
 
+  // A cable, both directions: what is put into one that is not whole is gone, and its ends are not told.
+  void set_cable(std::uint32_t node, std::size_t port, bool whole);
+
   // Completions of a node since the last call.
   std::vector<Completion> take(std::uint32_t node) { return nodes_.at(node).take(); }
   void run(std::uint64_t cycles);

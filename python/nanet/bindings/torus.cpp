@@ -44,10 +44,15 @@ class Simulation {
   bool is_running_ = false;
 };
 
-nb::object memory(nb::handle self, std::uint32_t node) {
-  RdmaTorus& torus = nb::cast<Simulation&>(self).torus();
+RdmaTorus& of_node(Simulation& self, std::uint32_t node) {
+  RdmaTorus& torus = self.torus();
   if (node >= torus.size())
     throw std::invalid_argument("node " + std::to_string(node) + " is none (they are counted from 0) give a smaller number");
+  return torus;
+}
+
+nb::object memory(nb::handle self, std::uint32_t node) {
+  RdmaTorus& torus = of_node(nb::cast<Simulation&>(self), node);
   const std::span<std::uint8_t> bytes = torus.memory(node);
   return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes.data(), {bytes.size()}, self));
 }
@@ -75,6 +80,16 @@ nb::dict counts(Simulation& self, std::uint32_t node) {
   dict["gone_bad"] = counts.gone_bad;
   dict["lost"] = counts.lost;
   return dict;
+}
+
+// A tuple a link: whether it is there, nothing is heard, the neighbour's host is silent, what that says of itself, since which cycle.
+nb::list neighbours(Simulation& self, std::uint32_t node) {
+  nb::list list;
+  for (std::size_t port = 0; port < torus::kLinks; ++port) {
+    const torus::NeighbourState& one = of_node(self, node).node(node).neighbour(port);
+    list.append(nb::make_tuple(one.has_link, one.is_silent, one.is_host_silent, one.says, one.since_cycle));
+  }
+  return list;
 }
 
 void bind_region(nb::module_& module) {
@@ -111,6 +126,18 @@ void bind_torus(nb::module_& module) {
                      std::uint64_t offset, std::uint64_t tag) { self.torus().get(into, into_offset, bytes, of, offset, tag); })
       .def("event", [](Simulation& self, std::uint32_t from, std::uint32_t to, std::uint16_t value,
                        std::uint16_t process) { self.torus().event(from, to, value, process); })
+      .def("watch",
+           [](Simulation& self, std::uint32_t beat_cycles, std::uint32_t period_cycles) {
+             for (std::size_t n = 0; n < self.torus().size(); ++n) self.torus().node(n).watch(beat_cycles, period_cycles);
+           })
+      .def("set_host", [](Simulation& self, std::uint32_t node, bool lives) { of_node(self, node).node(node).set_host(lives); })
+      .def("set_logic", [](Simulation& self, std::uint32_t node, bool lives) { of_node(self, node).node(node).set_logic(lives); })
+      .def("say", [](Simulation& self, std::uint32_t node, std::uint8_t what) { of_node(self, node).node(node).say(what); })
+      .def("set_cable",
+           [](Simulation& self, std::uint32_t node, std::size_t port, bool whole) { self.torus().set_cable(node, port, whole); })
+      .def("state", [](Simulation& self, std::uint32_t node) { return of_node(self, node).node(node).state(); })
+      .def("is_logic_silent", [](Simulation& self, std::uint32_t node) { return of_node(self, node).node(node).is_logic_silent(); })
+      .def("neighbours", &neighbours)
       .def("take", &take)
       .def("counts", &counts)
       .def("run", [](Simulation& self, std::uint64_t cycles) { self.without_lock([&](RdmaTorus& torus) { torus.run(cycles); }); })

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nanet._core import SetupError
 
-__all__ = ["MESSAGE_BYTES_MAX", "Completion", "Region", "Torus", "native_torus"]
+__all__ = ["DIRECTIONS", "MESSAGE_BYTES_MAX", "Completion", "NeighbourState", "Region", "Torus", "native_torus"]
 
 MESSAGE_BYTES_MAX = 261_105
 """Of one PUT or GET."""
@@ -27,6 +27,9 @@ CYCLES_AT_ONCE = 4096  # between two looks whether Ctrl-C was pressed
 PACKET_TYPES = {0x01: "PUT", 0x03: "GET", 0x11: "EVENT"}
 ERROR = 3  # Completion::kind of include/nanet/contract.hpp
 TIMEOUT = 1 << 1  # and a bit of its status
+
+DIRECTIONS = ("x+", "x-", "y+", "y-", "z+", "z-")
+"""Of the six links of a node."""
 
 Made = TypeVar("Made")
 
@@ -81,6 +84,29 @@ class Completion:
     """Parts of it never came."""
     timed_out: bool
     """... within two ticks of the node (0.5 million cycles); else its sender's next message was there first."""
+
+
+@dataclass(frozen=True)
+class NeighbourState:
+    """What a node knows of the neighbour at one of its links, by LO|FA|MO."""
+
+    has_link: bool
+    is_silent: bool
+    """Nothing is heard of it: the node or the cable is dead. The rest says nothing then."""
+    is_host_silent: bool
+    host_says: int
+    """What its host says of itself: 0 when it is well."""
+    since_cycle: int
+    """When this came to be known."""
+
+    @property
+    def text(self) -> str:
+        """In a word or two: `ok`, `silent`, `host silent`, `says N`, or `-` where there is no link."""
+        if not self.has_link:
+            return "-"
+        if self.is_silent:
+            return "silent"
+        return "host silent" if self.is_host_silent else f"says {self.host_says}" if self.host_says else "ok"
 
 
 class Torus:
@@ -183,6 +209,53 @@ class Torus:
         self._check_node(node)
         found: dict[str, int] = _refused(lambda: self._native.counts(node))
         return found
+
+    # --- LO|FA|MO: who knows of whom that it has stopped; docs/design/lofamo.md ---
+
+    def watch(self, beat_cycles: int = 500, period_cycles: int = 1200) -> None:
+        """Every host beats from now on each `beat_cycles`, and is silent for its node when none came for `period_cycles`. Raises SetupError."""
+        if not 0 < beat_cycles <= period_cycles:
+            text = f"hosts that beat each {beat_cycles} cycles cannot be watched each {period_cycles}"
+            raise SetupError(f"{text} (a beat must come in every period) give a longer period")
+        _refused(lambda: self._native.watch(beat_cycles, period_cycles))
+
+    def stop_host(self, node: int, *, stopped: bool = True) -> None:
+        """The host of a node beats no more, or again."""
+        _refused(lambda: self._native.set_host(node, not stopped))
+
+    def stop_node(self, node: int, *, stopped: bool = True) -> None:
+        """The logic of a node stands still, and its links with it, or goes on. What was on the way to it meanwhile is lost."""
+        _refused(lambda: self._native.set_logic(node, not stopped))
+
+    def host_says(self, node: int, what: int) -> None:
+        """What a host says of itself with its next beat: 0 when it is well, 1 to 127. Raises SetupError."""
+        if not 0 <= what <= 127:
+            raise SetupError(f"a host cannot say {what} (seven bits are told) give 0 to 127")
+        _refused(lambda: self._native.say(node, what))
+
+    def cut(self, node: int, direction: str, *, whole: bool = False) -> None:
+        """Cuts the cable at a node in one of DIRECTIONS, or mends it. Its links stay up, and wait. Raises SetupError."""
+        if direction not in DIRECTIONS:
+            raise SetupError(f"{direction} is no direction (there are: {', '.join(DIRECTIONS)}) give one of these")
+        _refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
+
+    def neighbours(self, node: int) -> dict[str, NeighbourState]:
+        """What a node knows of each neighbour, by direction."""
+        found = _refused(lambda: self._native.neighbours(node))
+        return {direction: NeighbourState(*one) for direction, one in zip(DIRECTIONS, found, strict=True)}
+
+    def own_state(self, node: int) -> str:
+        """What host and logic of a node know of each other: `ok`, `host silent`, `says N`, or `logic silent` (which the host sees)."""
+        state = int(_refused(lambda: self._native.state(node)))
+        if self._native.is_logic_silent(node):
+            return "logic silent"
+        return "host silent" if state & 1 else f"says {state >> 1}" if state else "ok"
+
+    def place(self, node: int) -> tuple[int, int, int]:
+        """x, y and z of a node."""
+        self._check_node(node)
+        x, y, _ = self.shape
+        return node % x, node // x % y, node // x // y
 
     # --- time ---
 
