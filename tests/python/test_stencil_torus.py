@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from nanet import SetupError
 from nanet.cli import main
+from nanet.stencil import over_torus
 from nanet.stencil.cpu import StencilOptions, measure
 from nanet.stencil.over_torus import run_ranks_over_torus
 from nanet.stencil.ranks import RankOptions, run_ranks
@@ -84,6 +85,21 @@ def test_the_command_goes_on_from_a_checkpoint(
     said = capsys.readouterr().out
     assert "over PUT in a simulated torus of 3x1x1" in said
     assert "cycles (" in said
+
+
+def test_a_rank_that_fails_ends_the_others(record_property: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: without that they would wait for it, each up to the time limit."""
+    if not can_simulate(record_property):
+        return
+
+    def sweep(rank: Any, sweeps: int) -> None:
+        if rank.own[0] > 10:
+            raise OSError("this rank is out of order")
+        rank._native.run(sweeps)
+
+    monkeypatch.setattr(over_torus._Rank, "run", sweep, raising=False)
+    with pytest.raises(OSError, match="this rank is out of order"):
+        run_ranks_over_torus(StencilOptions(30, 20, "fp64", 40, threads=1, pinned=False), RankOptions(timeout_s=10_000), 2)
 
 
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:

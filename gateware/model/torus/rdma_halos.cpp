@@ -91,9 +91,9 @@ void TorusHalos::await(int rank, Side side, std::uint64_t number) {
   if (exchanges_ < number) throw TransferError(broken_);
 }
 
-void TorusHalos::leave() {
+void TorusHalos::end() {
   const std::lock_guard lock(mutex_);
-  if (broken_.empty()) broken_ = "a rank has left (it ended) look at why";
+  if (broken_.empty()) broken_ = "a rank has left (it ended, or the run was stopped) look at why";
   ended_.notify_all();
 }
 
@@ -133,7 +133,7 @@ TorusExchange::TorusExchange(std::shared_ptr<TorusHalos> halos, int rank) : halo
     throw SetupError("rank " + std::to_string(rank) + " has no node", "there are " + std::to_string(halos_->config_.rank_count),
                      "give 0 to the number of ranks - 1");
 }
-TorusExchange::~TorusExchange() { halos_->leave(); }
+TorusExchange::~TorusExchange() { halos_->end(); }
 
 bool TorusExchange::has(Side side) const { return side == Side::up ? rank_ > 0 : rank_ + 1 < halos_->config_.rank_count; }
 

@@ -37,6 +37,8 @@ class TorusHalos {
   std::uint64_t exchanges() const { return exchanges_; }
   // Of all exchanges: from the first job to the last word of the last completion.
   std::uint64_t cycles() const { return cycles_; }
+  // No exchange comes about any more: who awaits one has a TransferError. From any thread.
+  void end();
 
  private:
   friend class TorusExchange;
@@ -45,7 +47,6 @@ class TorusHalos {
   std::size_t inbox_at(ranks::Side side) const { return (2 + static_cast<std::size_t>(side)) * config_.halo_bytes; }
   void send(int rank, ranks::Side side, std::span<const std::byte> edge);
   void await(int rank, ranks::Side side, std::uint64_t number);
-  void leave();
   void simulate();
   std::size_t take_all();
 

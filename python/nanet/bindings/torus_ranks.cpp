@@ -48,7 +48,8 @@ void bind_torus_ranks(nb::module_& module) {
   nb::class_<TorusHalos>(module, "TorusHalos", "The torus of all ranks.")
       .def_prop_ro("shape", [](const TorusHalos& self) { return self.shape().text(); })
       .def_prop_ro("exchanges", &TorusHalos::exchanges)
-      .def_prop_ro("cycles", &TorusHalos::cycles);
+      .def_prop_ro("cycles", &TorusHalos::cycles)
+      .def("end", &TorusHalos::end);
   bind_rank_over_torus<float>(module, "RankF32");
   bind_rank_over_torus<double>(module, "RankF64");
 }

@@ -50,7 +50,7 @@ def run_ranks_over_torus(options: StencilOptions, given: RankOptions, count: int
             with Rendezvous(rank, count, place, "127.0.0.1", given.timeout_s, secret) as ranks:
                 return sweep_as_rank(ranks, options, given, start, make)
 
-        result = _in_threads(sweep, count)
+        result = _in_threads(sweep, count, halos.end)
     result["exchanges"] = halos.exchanges
     result["exchange_cycles"] = halos.cycles / max(halos.exchanges, 1)
     return result
@@ -67,8 +67,8 @@ class _Rank:
         return getattr(self._native, name)
 
 
-def _in_threads(sweep: Callable[[int], SweptResult | None], count: int) -> SweptResult:
-    """What rank 0 returned. The first error of a rank ends the run: the others follow from it."""
+def _in_threads(sweep: Callable[[int], SweptResult | None], count: int, end: Callable[[], None]) -> SweptResult:
+    """What rank 0 returned. The first error of a rank ends the run, as Ctrl-C does: those of the others follow from it."""
     results: dict[int, SweptResult | None] = {}
     errors: list[BaseException] = []
 
@@ -77,13 +77,20 @@ def _in_threads(sweep: Callable[[int], SweptResult | None], count: int) -> Swept
             results[rank] = sweep(rank)
         except BaseException as error:  # raised again below
             errors.append(error)
+            end()
 
     threads = [threading.Thread(target=body, args=(rank,), daemon=True) for rank in range(count)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.1)  # so that Ctrl-C is seen
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.1)  # so that Ctrl-C is seen
+    except KeyboardInterrupt:
+        end()
+        for thread in threads:
+            thread.join()
+        raise
     if errors:
         raise errors[0]
     found = results[0]

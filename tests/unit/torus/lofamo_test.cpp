@@ -84,7 +84,6 @@ TEST(Lofamo, ANodeThatStandsStillIsSilentForItsNeighboursAndItsHost) {
     EXPECT_FALSE(torus.node(node).is_logic_silent());
   }
   EXPECT_TRUE(torus.node(1).is_logic_silent());
-  views_of(torus.shape(), 1);
   auto others = views;
   for (std::size_t port = 0; port < kLinks; ++port) others.emplace(1, port);
   expect_well_but(torus, others);
