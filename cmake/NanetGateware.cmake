@@ -99,14 +99,22 @@ target_include_directories(nanet_km3_model PUBLIC "${gateware}")
 target_link_libraries(nanet_km3_model PRIVATE ${designs})
 add_dependencies(nanet_km3_model ${designs})
 
-# The torus: a library of its own, which only its bench and its tests have. Without assertions: they cost a third of its time, and the benches have them.
+# The torus, in two libraries: of nodes with network interfaces, which Python has, and of nodes under load, which only a bench and tests have. Without assertions:
+# they cost a third of its time, and the benches have them.
 nanet_verilate(simulated_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_node.sv" OPTIONS --no-assert)
 nanet_verilate(simulated_rdma_node FOLDERS apelink apenet SOURCES "${gateware}/model/torus/simulated_rdma_node.sv" OPTIONS --no-assert)
 target_compile_options(nanet_verilated_simulated_rdma_node PRIVATE $<$<CONFIG:Release>:-O1>)  # small PUTs: compiled sooner rather than run faster
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/torus/*.cpp")
+set(rdma_sources ${sources})
+list(FILTER rdma_sources INCLUDE REGEX "/(rdma_[^/]*|shape)\\.cpp$")
+list(REMOVE_ITEM sources ${rdma_sources})
+add_library(nanet_rdma_torus STATIC EXCLUDE_FROM_ALL ${rdma_sources})
 add_library(nanet_torus_model STATIC EXCLUDE_FROM_ALL ${sources})
-nanet_own_library(nanet_torus_model)
-target_include_directories(nanet_torus_model PUBLIC "${gateware}")
-set(designs nanet_verilated_simulated_node nanet_verilated_simulated_rdma_node)
-target_link_libraries(nanet_torus_model PRIVATE ${designs})
-add_dependencies(nanet_torus_model ${designs})
+foreach(library nanet_rdma_torus nanet_torus_model)
+  nanet_own_library(${library})
+  target_include_directories(${library} PUBLIC "${gateware}")
+endforeach()
+target_link_libraries(nanet_rdma_torus PRIVATE nanet_verilated_simulated_rdma_node)
+add_dependencies(nanet_rdma_torus nanet_verilated_simulated_rdma_node)
+target_link_libraries(nanet_torus_model PUBLIC nanet_rdma_torus PRIVATE nanet_verilated_simulated_node)
+add_dependencies(nanet_torus_model nanet_verilated_simulated_node)

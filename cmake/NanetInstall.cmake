@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries ${NANET_LIBRARIES})
-list(REMOVE_ITEM libraries nanet_emulate nanet_l0tp nanet_stencil nanet_tiles nanet_trigger)  # have no headers in include/nanet: for our programs
+list(REMOVE_ITEM libraries nanet_emulate nanet_l0tp nanet_ranks nanet_stencil nanet_tiles nanet_trigger)  # have no headers in include/nanet: for our programs
 set(installed ${libraries})
 if(NANET_CUDA)
   list(APPEND installed nanet_gpu)

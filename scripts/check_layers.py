@@ -33,7 +33,8 @@ LAYERS: dict[str, set[str]] = {
     "link": {"config", "flow", "base"},
     "rdma": {"flow"},
     "stencil": {"flow", "base"},
-    "tiles": {"flow", "stencil", "rdma"},
+    "ranks": {"flow", "stencil"},
+    "tiles": {"flow", "stencil", "ranks", "rdma"},
     "emulate": {"config", "wire", "flow", "event", "rich", "link"},
     "km3_emulate": {"config", "flow", "link", "km3"},
     "engine": {"base", "config", "format", "flow", "event", "link", "gpu"},  # names no detector and no format
@@ -81,7 +82,7 @@ IMPURE_HEADERS = {
 }
 THREADS = ("stencil/team",)  # what may make threads in a pure folder: the team that shares a sweep
 # What may read a clock: the loops that run a thread, the recorder, which stamps packets with the time of day, and the waits, with
-# a limit, for a GPU to end and for a remote node; tiles also measure what moving them costs.
+# a limit, for a GPU to end and for a remote node; ranks and tiles also measure what moving their rows costs.
 CLOCKS = (
     "flow/clock",
     "engine/",
@@ -95,6 +96,7 @@ CLOCKS = (
     "link/pcap/replay",
     "gpu/event_processor",
     "rdma/",
+    "ranks/",
     "tiles/",
 )
 CLOCK_CALL = (
@@ -115,7 +117,8 @@ PYTHON_LAYERS: dict[str, set[str]] = {
     "tune": {"config", "machine"},
     "doctor": {"config", "machine", "result", "tune"},
     "rdma": {"machine", "result"},
-    "stencil": {"config", "machine", "rdma", "result"},
+    "torus": set(),
+    "stencil": {"config", "machine", "rdma", "result", "torus"},
     "metrics": {"config", "machine", "result"},
     "physics": {"config", "result", "rich"},
     "run": {"config", "machine", "metrics", "rdma", "result"},

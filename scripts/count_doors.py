@@ -43,8 +43,8 @@ LIMITS = {  # what a change may not make worse; lower one when it can be
     "link UCX": 7,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
     "headers under include": 105,  # seven of them KM3NeT's, a second detector beside NA62
-    "rooms": 22,  # with km3
-    "arrows": 83,
+    "rooms": 23,  # with km3 and torus
+    "arrows": 86,
     "floors": 10,
     "rooms in circles": 0,
 }

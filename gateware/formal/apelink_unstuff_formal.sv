@@ -9,7 +9,7 @@ module apelink_unstuff_formal (
     input logic [127:0] s_word,
     input logic         wire_ready
 );
-  logic s_ready, wire_valid, m_data, m_control, m_bad;
+  logic s_ready, wire_valid, m_data, m_control, m_skip, m_bad;
   logic [127:0] wire_data, m_word;
   apelink_stuff i_stuff (
       .clk,
@@ -29,11 +29,15 @@ module apelink_unstuff_formal (
       .s_data(wire_data),
       .m_data,
       .m_control,
+      .m_skip,
       .m_bad,
       .m_word
   );
 
   // The word that is on the wire, whole or in part, and the one that has to come out now.
+  function automatic logic is_control(input logic [7:0] word_type);
+    is_control = word_type == apenet_pkg::CONTROL_START || word_type == apenet_pkg::CONTROL_CREDIT || word_type == apenet_pkg::CONTROL_SKIP;
+  endfunction
   logic running, on_wire, on_wire_control, due, due_control;
   logic [127:0] on_wire_word, due_word;
   wire takes = s_valid && s_ready;
@@ -44,7 +48,7 @@ module apelink_unstuff_formal (
   always_ff @(posedge clk) begin
     running <= 1'b1;
     assume (rst == !running);
-    if (s_control) assume (s_word[7:0] == apenet_pkg::CONTROL_START || s_word[7:0] == apenet_pkg::CONTROL_CREDIT);
+    if (s_control) assume (is_control(s_word[7:0]));
     if (takes) begin
       on_wire_control <= s_control;
       on_wire_word <= s_word;
@@ -69,7 +73,8 @@ module apelink_unstuff_formal (
     if (running && !rst) begin
       assert (!m_bad);
       assert (m_data == (due && !due_control));
-      assert (m_control == (due && due_control));
+      assert ((m_control || m_skip) == (due && due_control));
+      if (due && due_control) assert (m_skip == (due_word[7:0] == apenet_pkg::CONTROL_SKIP));
       if (due) assert (m_word[95:0] == due_word[95:0]);
       if (due && !due_control) assert (m_word == due_word);
       // For induction: what is on the wire.
@@ -79,7 +84,8 @@ module apelink_unstuff_formal (
       if (on_wire && second) assert (wire_data[95:0] == low && wire_data[127:96] == ~crc);
       if (on_wire && !two) assert (wire_data == on_wire_word);
       if (!on_wire || !two || second) assert (!i_stuff.second);
-      if (on_wire_control) assert (on_wire_word[7:0] == apenet_pkg::CONTROL_START || on_wire_word[7:0] == apenet_pkg::CONTROL_CREDIT || !on_wire);
+      if (on_wire_control) assert (is_control(on_wire_word[7:0]) || !on_wire);
+      assert (!m_control || !m_skip);
     end
   end
 endmodule

@@ -9,6 +9,7 @@ For programs, documented in docs/api.md:
     nanet.wire                the packet formats as numpy structured dtypes
     nanet.config              the configuration's models
     nanet.stencil             Jacobi sweeps over an array on all cores
+    nanet.torus               a simulated torus of APEnet+ nodes: put, get and tell between their memories
     nanet.examples()          configurations and programs to begin with
 Everything is loaded when it is first used, so that `import nanet` costs nothing.
 """
@@ -19,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nanet import config, rdma, stencil, wire
+    from nanet import config, rdma, stencil, torus, wire
     from nanet._core import SetupError
     from nanet.config.errors import ConfigError
     from nanet.port.port import Completion, Port, Unit, open, open_queues  # noqa: A004
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Completion", "ConfigError", "Engine", "Port", "SetupError", "Unit", "config", "examples", "find_rings", "fit_rings", "judge", "monte_carlo",
-    "open", "open_queues", "pm_positions", "primitive_ids", "rdma", "stencil", "version", "wire",
+    "open", "open_queues", "pm_positions", "primitive_ids", "rdma", "stencil", "torus", "version", "wire",
 ]  # fmt: skip
 
 _HOMES = {
@@ -55,7 +56,7 @@ def __getattr__(name: str) -> Any:
         return version()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in ("config", "rdma", "stencil", "wire"):
+    if name in ("config", "rdma", "stencil", "torus", "wire"):
         return importlib.import_module(f"nanet.{name}")
     raise AttributeError(f"module 'nanet' has no attribute '{name}'")
 

@@ -70,7 +70,7 @@ void Mailbox::serve(std::uint32_t sleep_ms) {
 void Mailbox::look_at_neighbours() {
   const std::uint64_t now_ns = flow::clock_now_ns();
   if (now_ns - looked_ns_ < kLookNs) return;
-  for (const Side side : kSides)
+  for (const Side side : ranks::kSides)
     if (has(side)) check(side, neighbour(side)->flush(), "answer");
   looked_ns_ = flow::clock_now_ns();
 }
@@ -88,16 +88,17 @@ void Mailbox::await(Side side, std::uint64_t number) {
     serve(is_sleepy ? kSleepMs : 0);
     look_at_neighbours();
     if (flow::clock_now_ns() - begin_ns > config_.timeout_ms * std::uint64_t{1'000'000}) {
-      throw TransferError("no edge of the rank " + std::string(name(side)) + " came within " + std::to_string(config_.timeout_ms) +
-                          " ms (it stands still, or is far slower) look at that rank, or give a longer timeout");
+      throw ranks::TransferError("no edge of the rank " + std::string(name(side)) + " came within " +
+                                 std::to_string(config_.timeout_ms) +
+                                 " ms (it stands still, or is far slower) look at that rank, or give a longer timeout");
     }
   }
 }
 
 void Mailbox::check(Side side, rdma::Status status, const char* what) {
   if (status == rdma::Status::ok) return;
-  throw TransferError("the rank " + std::string(name(side)) + " does not " + what + " (" + std::string(rdma::name(status)) + ": " +
-                      neighbour(side)->error() + ") look at why that rank ended");
+  throw ranks::TransferError("the rank " + std::string(name(side)) + " does not " + what + " (" + std::string(rdma::name(status)) +
+                             ": " + neighbour(side)->error() + ") look at why that rank ended");
 }
 
 }  // namespace nanet::tiles

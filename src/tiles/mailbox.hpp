@@ -11,14 +11,13 @@
 
 #include "nanet/rdma/connection.hpp"
 #include "nanet/rdma/target.hpp"
-#include "tiles/rank.hpp"
+#include "ranks/exchange.hpp"
+#include "tiles/neighbour.hpp"
 
 namespace nanet::tiles {
 
-enum class Side : std::uint8_t { up = 0, down = 1 };  // the neighbour with the rows before, and after
-inline constexpr std::array<Side, 2> kSides{Side::up, Side::down};
-
-constexpr Side opposite(Side side) { return side == Side::up ? Side::down : Side::up; }
+using ranks::opposite;
+using ranks::Side;
 
 // A line for each side's number of the last exchange that came, then for each side two halos, used in turn. A neighbour that fills one for
 // exchange n + 2 has had this rank's edge of exchange n + 1, and that was sent after the halo of n was taken out: no more room is needed.
@@ -42,25 +41,27 @@ struct MailboxConfig {
   std::uint32_t timeout_ms = 0;
 };
 
-class Mailbox {
+class Mailbox final : public ranks::Exchange {
  public:
   explicit Mailbox(const MailboxConfig& config);  // throws SetupError
 
   std::uint16_t port() const { return target_.port(); }
-  void connect(Side side, const Neighbour& to);  // throws SetupError
-  bool has(Side side) const { return neighbour(side).has_value(); }
+  // To a rank that listens already; all ranks at the same time. Throws SetupError.
+  void connect(Side side, const Neighbour& to);
+  bool has(Side side) const override { return neighbour(side).has_value(); }
+  // How data goes to a neighbour, such as "posix/memory (one-sided)"; empty without one.
   std::string path() const;
 
   // Into the neighbour's memory, with the number of the exchange after it. Throws TransferError.
-  void send(Side side, std::uint64_t number, std::span<const std::byte> edge);
+  void send(Side side, std::uint64_t number, std::span<const std::byte> edge) override;
   bool has_come(Side side, std::uint64_t number) const;
-  std::span<const std::byte> halo(Side side, std::uint64_t number, std::size_t bytes) const;
+  std::span<const std::byte> halo(Side side, std::uint64_t number, std::size_t bytes) const override;
 
   // Serves the neighbours once, and sleeps at most that long if they want nothing.
-  void serve(std::uint32_t sleep_ms);
-  bool needs_serving() const { return needs_serving_; }  // this CPU takes part in what neighbours put here
+  void serve(std::uint32_t sleep_ms) override;
+  bool needs_serving() const override { return needs_serving_; }  // this CPU takes part in what neighbours put here
   // Throws TransferError if it does not come in time, or a neighbour is gone meanwhile.
-  void await(Side side, std::uint64_t number);
+  void await(Side side, std::uint64_t number) override;
 
  private:
   std::optional<rdma::Connection>& neighbour(Side side) { return neighbours_[static_cast<std::size_t>(side)]; }

@@ -12,10 +12,13 @@
 #include <memory>
 #include <string>
 
+#include "ranks/exchange.hpp"
 #include "stencil/jacobi.hpp"
-#include "tiles/rank.hpp"
+#include "tiles/neighbour.hpp"
 
 namespace nanet::tiles {
+
+using ranks::TransferError;
 
 struct OwnerConfig {
   std::size_t rows = 0;  // boundary included

@@ -195,8 +195,9 @@ def test_everything_public_is_there_and_on_the_page() -> None:
     from nanet.port import port
     from nanet.rdma import regions
     from nanet.run.engine import Engine
+    from nanet.torus import Torus
 
-    for kind in (port.Port, port.Completion, Engine, regions.Target, regions.Connection):
+    for kind in (port.Port, port.Completion, Engine, regions.Target, regions.Connection, Torus):
         for name, member in vars(kind).items():
             if not name.startswith("_") and (callable(member) or isinstance(member, property)) and name != "check_held":
                 assert re.search(rf"`(\w+\.)*{name}\b", text), f"{kind.__name__}.{name}"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/torus/rdma_node.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -66,6 +67,7 @@ RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wi
   top.key_write = top.region_write = top.entry_write = top.job_valid = top.answer_valid = 0;
   top.link_up = top.link_rx_valid = 0;
   top.consumed = 0;
+  top.watch_period = top.host_beat = top.host_says = 0;
   top.completion_mask = kEntries - 1;
   top.rst = 1;
   for (int k = 0; k < kResetCycles; ++k) tick();
@@ -121,7 +123,15 @@ std::uint8_t* RdmaNode::at(std::uint64_t bus_address) {
 
 void RdmaNode::step(std::uint64_t cycle) {
   Vsimulated_rdma_node& top = *rtl_->top;
+  beat(cycle);
+  if (!logic_lives_) {
+    for (Wire* const out : out_) {
+      if (out != nullptr) out->put(cycle, false, nullptr);
+    }
+    return;
+  }
   take_outputs(cycle);
+  look_at_neighbours(cycle);
   give_inputs(cycle);
   const bool hands_over = top.job_room != 0 && keys_.empty() && !jobs_.empty();
   top.job_valid = hands_over;
@@ -145,6 +155,41 @@ void RdmaNode::step(std::uint64_t cycle) {
   top.rootp->__Vtrigprevexpr___TOP__clk__0 = 0;  // as in Node::step
   top.clk = 1;
   top.eval();
+}
+
+void RdmaNode::watch(std::uint32_t beat_cycles, std::uint32_t period_cycles) {
+  beat_cycles_ = beat_cycles;
+  rtl_->top->watch_period = period_cycles;
+}
+
+// The host: it beats, and looks whether the logic does.
+void RdmaNode::beat(std::uint64_t cycle) {
+  Vsimulated_rdma_node& top = *rtl_->top;
+  const bool beats = host_lives_ && beat_cycles_ != 0 && cycle % beat_cycles_ == 0;
+  top.host_beat = beats;
+  top.host_says = host_says_;
+  if (!beats) return;
+  if (top.beats != beats_seen_) beats_cycle_ = cycle;
+  beats_seen_ = top.beats;
+  is_logic_silent_ = cycle - beats_cycle_ > 2ull * std::max(kBeatCycles, beat_cycles_);
+}
+
+void RdmaNode::look_at_neighbours(std::uint64_t cycle) {
+  const Vsimulated_rdma_node& top = *rtl_->top;
+  state_ = top.node_state;
+  const std::uint64_t links = top.neighbours, change = links ^ links_;
+  if (change == 0) return;
+  links_ = links;
+  constexpr unsigned kBits = 10, kUp = 1, kSilent = 2, kHostSilent = 4, kSaysAt = 3;
+  for (std::size_t port = 0; port < kLinks; ++port) {
+    if ((change >> kBits * port & ((1u << kBits) - 1)) == 0) continue;
+    const auto bits = static_cast<unsigned>(links >> kBits * port & ((1u << kBits) - 1));
+    neighbours_[port] = {.has_link = (bits & kUp) != 0,
+                         .is_silent = (bits & kSilent) != 0,
+                         .is_host_silent = (bits & kHostSilent) != 0,
+                         .says = static_cast<std::uint8_t>(bits >> kSaysAt),
+                         .since_cycle = cycle};
+  }
 }
 
 void RdmaNode::give_job() {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/torus/node.hpp"
@@ -24,6 +25,8 @@ class VerilatedRdma;
 inline constexpr std::uint32_t kHostBytes = 63u << 16;
 inline constexpr std::uint32_t kReadCycles = 20;  // from a request of the bus to the first word of its answer
 inline constexpr std::size_t kKeys = 16;
+inline constexpr std::uint32_t kMessageBytesMax = 64 * 4080 - 15;  // of a PUT or GET, wherever it begins
+inline constexpr std::uint64_t kOffsetsMax = std::uint64_t{1} << 40;
 
 enum class RdmaKind : std::uint8_t { put = 0x01, get = 0x03, event = 0x11 };
 
@@ -48,12 +51,27 @@ struct RdmaKey {
   std::uint32_t nonce = 0, offset = 0, bytes = 0;
 };
 
+// What becomes of a packet, in the order of rdma_pkg.sv.
+inline constexpr std::array<std::string_view, 17> kPacketNames{"landed",    "event",  "get",     "flagged", "crc",     "type",
+                                                               "length",    "key",    "rights",  "bounds",  "page",    "stale",
+                                                               "duplicate", "misfit", "outside", "queue",   "requests"};
+
 struct RdmaCounts {
-  std::array<std::uint64_t, 17> packets{};    // by what became of them, in the order of rdma_pkg.sv
+  std::array<std::uint64_t, kPacketNames.size()> packets{};
   std::uint64_t missed = 0, refused = 0;      // messages; jobs and GETs
   std::uint64_t gone_good = 0, gone_bad = 0;  // jobs
   std::uint64_t lost = 0;                     // cycles in which router, links or pages refused something
 };
+
+// What lofamo of a node knows of the neighbour at a link, and since which cycle.
+struct NeighbourState {
+  bool has_link = false, is_silent = false;  // silent: nothing is heard, so the rest says nothing
+  bool is_host_silent = false;
+  std::uint8_t says = 0;  // the neighbour's host of itself: 0 when it is well
+  std::uint64_t since_cycle = 0;
+};
+
+inline constexpr std::uint32_t kBeatCycles = 1024;  // of the network interface, for its host: lofamo's
 
 class RdmaNode {
  public:
@@ -69,6 +87,15 @@ class RdmaNode {
   // Completions since the last call.
   std::vector<Completion> take();
   void step(std::uint64_t cycle);
+
+  // LO|FA|MO: the host beats every beat_cycles, and is silent for its network interface when none came for period_cycles; 0: it is not watched.
+  void watch(std::uint32_t beat_cycles, std::uint32_t period_cycles);
+  void set_host(bool lives) { host_lives_ = lives; }
+  void say(std::uint8_t what) { host_says_ = what; }    // of itself, with its next beat; 7 bits
+  void set_logic(bool lives) { logic_lives_ = lives; }  // else it stands still, and its links with it
+  std::uint8_t state() const { return state_; }  // as it tells its neighbours: bit 0, the host is silent; above it what that says
+  bool is_logic_silent() const { return is_logic_silent_; }  // for the host, which looks with each beat
+  const NeighbourState& neighbour(std::size_t port) const { return neighbours_[port]; }
 
   const RdmaCounts& counts() const { return counts_; }
   std::uint64_t job_cycle() const { return job_cycle_; }                // in which the last job was handed to the RTL
@@ -88,6 +115,8 @@ class RdmaNode {
   void give_inputs(std::uint64_t cycle);
   void give_job();
   void count();
+  void beat(std::uint64_t cycle);
+  void look_at_neighbours(std::uint64_t cycle);
 
   std::uint32_t number_;
   std::array<const Wire*, kLinks> in_;
@@ -99,6 +128,11 @@ class RdmaNode {
   std::uint64_t write_address_ = 0, job_cycle_ = 0, completion_cycle_ = 0;
   std::uint32_t taken_ = 0, written_ = 0;
   RdmaCounts counts_;
+  std::uint32_t beat_cycles_ = 0, beats_seen_ = 0;
+  std::uint64_t beats_cycle_ = 0, links_ = 0;  // when the host last saw the logic's beats change; lofamo's links
+  std::uint8_t host_says_ = 0, state_ = 0;
+  bool host_lives_ = true, logic_lives_ = true, is_logic_silent_ = false;
+  std::array<NeighbourState, kLinks> neighbours_;
   std::unique_ptr<VerilatedRdma> rtl_;
 };
 

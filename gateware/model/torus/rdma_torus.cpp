@@ -9,7 +9,7 @@ namespace nanet::torus {
 namespace {
 
 constexpr std::uint32_t kNodesOfDimensionMax = 4;  // of the RTL's table of messages
-constexpr std::uint32_t kStartAlign = 16;
+constexpr std::uint32_t kStartAlign = 16;          // of a region
 
 }  // namespace
 
@@ -35,7 +35,24 @@ RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles) : shape_(sha
   }
 }
 
+void RdmaTorus::check_node(std::uint32_t node) const {
+  if (node >= nodes_.size())
+    throw std::invalid_argument("node " + std::to_string(node) + " is none (a torus of " + shape_.text() +
+                                " counts them from 0) give 0 to " + std::to_string(nodes_.size() - 1));
+}
+
+void RdmaTorus::check_message(std::uint32_t from, std::uint32_t to, std::uint32_t bytes, std::uint64_t offset) const {
+  check_node(from);
+  check_node(to);
+  if (bytes < 1 || bytes > kMessageBytesMax)
+    throw std::invalid_argument("a message of " + std::to_string(bytes) + " B cannot be sent (1 to " +
+                                std::to_string(kMessageBytesMax) + ") make several");
+  if (offset >= kOffsetsMax)
+    throw std::invalid_argument("byte " + std::to_string(offset) + " of a region cannot be named (an offset has 40 bits) give less");
+}
+
 Region RdmaTorus::share(std::uint32_t node, std::uint32_t offset, std::uint32_t bytes, bool is_readable, bool is_writable) {
+  check_node(node);
   if (offset % kStartAlign != 0 || offset > kHostBytes || bytes > kHostBytes - offset)
     throw std::invalid_argument("a region of " + std::to_string(bytes) + " B from " + std::to_string(offset) +
                                 " (no memory of the node) begin at a multiple of 16 and stay within " + std::to_string(kHostBytes) +
@@ -52,35 +69,58 @@ Region RdmaTorus::share(std::uint32_t node, std::uint32_t offset, std::uint32_t 
   return region;
 }
 
-void RdmaTorus::withdraw(const Region& region) { nodes_.at(region.node).set_key({.index = region.index, .is_valid = false}); }
+void RdmaTorus::withdraw(const Region& region) {
+  check_node(region.node);
+  if (region.index >= keys_[region.node])
+    throw std::invalid_argument("region " + std::to_string(region.index) + " of node " + std::to_string(region.node) +
+                                " cannot be withdrawn (it was not shared) give what share returned");
+  nodes_[region.node].set_key({.index = region.index, .is_valid = false});
+}
 
 void RdmaTorus::put(std::uint32_t from, std::uint32_t local, std::uint32_t bytes, const Region& to, std::uint64_t offset,
                     std::uint16_t process) {
-  nodes_.at(from).post({.kind = RdmaKind::put,
-                        .to = shape_.place(to.node),
-                        .process = process,
-                        .nonce = to.nonce,
-                        .region = to.index,
-                        .offset = offset,
-                        .local = RdmaNode::device_address(local),
-                        .bytes = bytes});
+  check_message(from, to.node, bytes, offset);
+  if (local > kHostBytes || bytes > kHostBytes - local)
+    throw std::invalid_argument(std::to_string(bytes) + " B from " + std::to_string(local) + " cannot be sent (a node has " +
+                                std::to_string(kHostBytes) + " B) stay within its memory");
+  nodes_[from].post({.kind = RdmaKind::put,
+                     .to = shape_.place(to.node),
+                     .process = process,
+                     .nonce = to.nonce,
+                     .region = to.index,
+                     .offset = offset,
+                     .local = RdmaNode::device_address(local),
+                     .bytes = bytes});
 }
 
 void RdmaTorus::get(const Region& into, std::uint64_t into_offset, std::uint32_t bytes, const Region& of, std::uint64_t offset,
                     std::uint64_t tag) {
-  nodes_.at(into.node).post({.kind = RdmaKind::get,
-                             .to = shape_.place(of.node),
-                             .nonce = of.nonce,
-                             .region = of.index,
-                             .offset = offset,
-                             .local = std::uint64_t{into.index} << 40 | into_offset,
-                             .local_nonce = into.nonce,
-                             .bytes = bytes,
-                             .tag = tag});
+  check_message(into.node, of.node, bytes, offset);
+  check_message(into.node, of.node, bytes, into_offset);
+  nodes_[into.node].post({.kind = RdmaKind::get,
+                          .to = shape_.place(of.node),
+                          .nonce = of.nonce,
+                          .region = of.index,
+                          .offset = offset,
+                          .local = std::uint64_t{into.index} << 40 | into_offset,
+                          .local_nonce = into.nonce,
+                          .bytes = bytes,
+                          .tag = tag});
 }
 
 void RdmaTorus::event(std::uint32_t from, std::uint32_t to, std::uint16_t value, std::uint16_t process) {
-  nodes_.at(from).post({.kind = RdmaKind::event, .to = shape_.place(to), .process = process, .offset = value});
+  check_node(from);
+  check_node(to);
+  nodes_[from].post({.kind = RdmaKind::event, .to = shape_.place(to), .process = process, .offset = value});
+}
+
+void RdmaTorus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
+  check_node(node);
+  if (port >= kLinks || !shape_.has_link(port))
+    throw std::invalid_argument("link " + std::to_string(port) + " of node " + std::to_string(node) + " is none (a torus of " +
+                                shape_.text() + " has no cable there) give one of a dimension of two nodes or more");
+  wires_[kLinks * node + port].set_whole(whole);
+  wires_[kLinks * shape_.neighbour(node, port) + (port ^ 1)].set_whole(whole);
 }
 
 // A word takes longer on its wire than a node is taken ahead of the others: nodes one after the other, as in Torus::run.

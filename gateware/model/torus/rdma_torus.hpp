@@ -29,7 +29,10 @@ class RdmaTorus {
   std::span<std::uint8_t> memory(std::uint32_t node) { return nodes_.at(node).memory(); }
   std::uint64_t cycle() const { return cycle_; }
 
-  // Throws std::invalid_argument when it is no memory of the node, or one of 16 keys is not free.
+  // All of these throw std::invalid_argument ("problem (why) suggestion") for what no node of this torus can do. What the other node refuses is no error here, but
+  // counted there: keys, rights and bounds of a region are its own.
+
+  // Also when none of a node's 16 keys is free: one that is withdrawn is not given out again.
   Region share(std::uint32_t node, std::uint32_t offset, std::uint32_t bytes, bool is_readable, bool is_writable);
   void withdraw(const Region& region);
 
@@ -41,12 +44,18 @@ class RdmaTorus {
            std::uint64_t tag);
   void event(std::uint32_t from, std::uint32_t to, std::uint16_t value, std::uint16_t process = 0);
 
+  // A cable, both directions: what is put into one that is not whole is gone, and its ends are not told.
+  void set_cable(std::uint32_t node, std::size_t port, bool whole);
+
+  // Completions of a node since the last call.
   std::vector<Completion> take(std::uint32_t node) { return nodes_.at(node).take(); }
   void run(std::uint64_t cycles);
   // Until nothing has happened anywhere for a while. False: after so many cycles something still does.
   bool settle(std::uint64_t cycles = 200'000);
 
  private:
+  void check_message(std::uint32_t from, std::uint32_t to, std::uint32_t bytes, std::uint64_t offset) const;
+  void check_node(std::uint32_t node) const;
   std::vector<std::uint64_t> activity() const;
 
   Shape shape_;

@@ -71,6 +71,8 @@ module simulated_node (
       .m_space('1),
       .link_up(up),
       .silent,
+      .node_state('0),
+      .neighbour_state(),
       .link_tx_valid,
       .link_tx_ready('1),
       .link_tx_data,

@@ -35,6 +35,14 @@ module simulated_rdma_node (
     output logic           gone_bad,
     output logic [   31:0] written,
 
+    // Of the host and lofamo.
+    input  logic [31:0] watch_period,
+    input  logic        host_beat,
+    input  logic [ 6:0] host_says,
+    output logic [31:0] beats,
+    output logic [ 7:0] node_state,
+    output logic [59:0] neighbours,  // lofamo's links
+
     output logic         write_valid,
     output logic         write_first,
     output logic [ 63:0] write_address,
@@ -103,6 +111,27 @@ module simulated_rdma_node (
     {mask, taken, now} <= {completion_mask, consumed, now_ns};
   end
 
+  logic beat;
+  logic [6:0] says;
+  logic [31:0] period;
+  logic [5:0] silent;
+  logic [47:0] neighbour_state;
+  always_ff @(posedge clk) {beat, says, period} <= {host_beat, host_says, watch_period};
+  lofamo i_lofamo (
+      .clk,
+      .rst(reset),
+      .cfg_period_cycles(period),
+      .host_beat(beat),
+      .host_says(says),
+      .beats,
+      .link_up(up),
+      .silent,
+      .neighbour_state,
+      .state(node_state),
+      .links(neighbours),
+      .changed()
+  );
+
   logic [127:0] in_data, out_data;
   logic in_valid, in_ready, in_last, out_valid, out_ready, out_last, unused_ready;
   logic [13:0] drop_length, drop_outside, drop_turn, drop_port, drop_hops;
@@ -128,7 +157,9 @@ module simulated_rdma_node (
       .m_axis_tlast(out_last),
       .m_space('1),
       .link_up(up),
-      .silent(),
+      .silent,
+      .node_state,
+      .neighbour_state,
       .link_tx_valid,
       .link_tx_ready('1),
       .link_tx_data,

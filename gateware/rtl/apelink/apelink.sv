@@ -16,6 +16,8 @@ module apelink #(
 
     input  logic link_up,
     output logic silent,
+    input  logic [7:0] node_state,       // 0 when it is well: told to the other end
+    output logic [7:0] neighbour_state,  // and what that tells
 
     input  logic [127:0] s_axis_tdata,
     input  logic         s_axis_tvalid,

@@ -9,6 +9,7 @@
 //     They are known by the sender's counts in the next START or CREDIT. A wrong word that hit no packet is one pulse of noise.
 //   * A packet that has begun ends: with its footer, the next packet's START, a CREDIT that says that it was sent whole, the end of the link, or
 //     when no counts came for SILENCE_CYCLES.
+//   * neighbour_state is what the other end's last SKIP told. It is 0 when none came for 16 times SILENCE_CYCLES, and while the link is down.
 module apelink_rx #(
     parameter int DATA_WORDS = 1024,     // room for payload of each virtual channel
     parameter int HEADER_WORDS = 256,    // and for headers and footers
@@ -33,6 +34,7 @@ module apelink_rx #(
     output apenet_pkg::counts_t told_limit_0,
     output apenet_pkg::counts_t told_limit_1,
 
+    output logic [7:0] neighbour_state,
     output logic       silent,            // the other end has told nothing for SILENCE_CYCLES
     output logic       count_good,
     output logic       count_flagged,
@@ -50,7 +52,7 @@ module apelink_rx #(
   typedef logic [COUNT_BITS-1:0] count_t;
 
   // --- words and control words, and each word as a header ---
-  logic next_data, next_control, next_bad, is_data, is_control, is_bad;
+  logic next_data, next_control, next_skip, next_bad, is_data, is_control, is_bad;
   logic [127:0] next_word, word;
   apelink_unstuff i_unstuff (
       .clk,
@@ -59,6 +61,7 @@ module apelink_rx #(
       .s_data,
       .m_data(next_data),
       .m_control(next_control),
+      .m_skip(next_skip),
       .m_bad(next_bad),
       .m_word(next_word)
   );
@@ -99,6 +102,14 @@ module apelink_rx #(
   always_ff @(posedge clk) begin
     if (!silent) since_counts <= since_counts + 1'b1;
     if (is_control || rst || !link_up) since_counts <= '0;
+  end
+
+  localparam int FORGET_CYCLES = 16 * SILENCE_CYCLES;
+  logic [19:0] since_state;
+  always_ff @(posedge clk) begin
+    if (neighbour_state != '0) since_state <= since_state + 1'b1;
+    if (next_skip) {since_state, neighbour_state} <= {20'd0, next_word[15:8]};
+    if (rst || !link_up || int'(since_state) == FORGET_CYCLES - 1) {since_state, neighbour_state} <= '0;
   end
 
   // --- the memories ---

@@ -5,6 +5,7 @@
 //   * A packet is its header (the low 120 bits; the code is made here), its payload and its footer with s_axis_tlast. It is begun when the other end has
 //     room for all of it; then it waits for nothing but its own words and m_ready.
 //   * A packet's START tells our counts and limits; a CREDIT does, between any two words, when none has for CREDIT_PERIOD_WORDS words.
+//   * SKIPs tell `node_state`: at once when it is another, again every 4 credit periods while it is not 0, and every SKIP_PERIOD_WORDS. With 0 the other end begins.
 //   * While the link is down, packets are taken and dropped: one pulse of drop_down each. Of one that it cut the rest is dropped; it counts as sent, for the
 //     other end names its fate.
 module apelink_tx #(
@@ -15,6 +16,7 @@ module apelink_tx #(
     input logic rst,
 
     input logic link_up,
+    input logic [7:0] node_state,  // for the other end
 
     input  logic [127:0] s_axis_tdata,
     input  logic         s_axis_tvalid,
@@ -89,7 +91,11 @@ module apelink_tx #(
   wire begins = state == BETWEEN && s_axis_tvalid && fits;
 
   // --- one word after the other: control words first, but a START is a CREDIT too ---
-  logic [15:0] since_counts, since_skip;
+  localparam int AGAIN_WORDS = 4 * CREDIT_PERIOD_WORDS;
+  logic [15:0] since_counts;
+  logic [17:0] since_skip;
+  logic [7:0] told_state;
+  logic state_due;
   logic is_last_payload;
   apenet_pkg::start_t start;
   apenet_pkg::credit_t credit;
@@ -117,13 +123,13 @@ module apelink_tx #(
 
   logic stuff_ready;
   wire credit_due = since_counts >= 16'(CREDIT_PERIOD_WORDS);
-  wire skip_due = SKIP_PERIOD_WORDS != 0 && since_skip >= 16'(SKIP_PERIOD_WORDS);
+  wire skip_due = state_due || (SKIP_PERIOD_WORDS != 0 && since_skip >= 18'(SKIP_PERIOD_WORDS));
   wire gives_credit = link_up && credit_due && !begins;
   wire gives_skip = link_up && skip_due && !begins && !credit_due;
   wire gives_word = link_up && !gives_credit && !gives_skip && s_axis_tvalid && (state == HEADER || state == PAYLOAD || state == FOOTER);
   wire starts = link_up && begins;
   wire control = gives_credit || gives_skip || starts;
-  wire [95:0] control_word = starts ? start : gives_credit ? credit : 96'(apenet_pkg::CONTROL_SKIP);
+  wire [95:0] control_word = starts ? start : gives_credit ? credit : 96'({node_state, apenet_pkg::CONTROL_SKIP});
   wire takes = gives_word && stuff_ready;
   wire drops = state == DROP || (state == BETWEEN && !link_up);
   assign s_axis_tready = takes || drops;
@@ -149,9 +155,10 @@ module apelink_tx #(
     if (m_ready && since_counts != '1) since_counts <= since_counts + 1'b1;
     if (m_ready && since_skip != '1) since_skip <= since_skip + 1'b1;
     if (stuff_ready && (starts || gives_credit)) since_counts <= 16'd1;
-    if (stuff_ready && gives_skip) since_skip <= 16'd1;
+    if (stuff_ready && gives_skip) {since_skip, told_state} <= {18'd1, node_state};
+    state_due <= link_up && (node_state != told_state || (node_state != '0 && since_skip >= 18'(AGAIN_WORDS))) && !(stuff_ready && gives_skip);
     if (rst || !link_up) since_counts <= 16'(CREDIT_PERIOD_WORDS);  // at once
-    if (rst || !link_up) since_skip <= '0;
+    if (rst || !link_up) {since_skip, told_state, state_due} <= '0;
   end
 
   always_ff @(posedge clk) begin

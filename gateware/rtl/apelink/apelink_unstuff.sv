@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the link become words and control words again, one cycle later. SKIP is left out; what follows MAGIC and is no control word is told as bad.
+// Words of the link become words and control words again, one cycle later. What follows MAGIC and is no control word is told as bad.
 module apelink_unstuff (
     input logic clk,
     input logic rst,
@@ -9,6 +9,7 @@ module apelink_unstuff (
 
     output logic         m_data,     // m_word is a word of a packet,
     output logic         m_control,  // or START or CREDIT,
+    output logic         m_skip,     // or SKIP,
     output logic         m_bad,      // or a control word cannot be read
     output logic [127:0] m_word
 );
@@ -30,6 +31,7 @@ module apelink_unstuff (
   always_ff @(posedge clk) begin
     m_data <= s_valid && (escaped ? sound && literal : !is_magic) && !rst;
     m_control <= s_valid && sound && counts && !rst;
+    m_skip <= s_valid && sound && skip && !rst;
     m_bad <= s_valid && escaped && !(sound && (counts || literal || skip)) && !rst;
     m_word <= escaped && literal ? apenet_pkg::MAGIC : s_data;
     if (s_valid) escaped <= is_magic;

@@ -32,6 +32,8 @@ module apenet_node #(
 
     input  logic [  5:0] link_up,
     output logic [  5:0] silent,
+    input  logic [  7:0] node_state,       // for all neighbours: lofamo's
+    output logic [ 47:0] neighbour_state,  // a byte a link
     output logic [  5:0] link_tx_valid,
     input  logic [  5:0] link_tx_ready,
     output logic [767:0] link_tx_data,
@@ -114,6 +116,8 @@ module apenet_node #(
           .rst,
           .link_up(link_up[p] && was_up[UP_CYCLES-1]),
           .silent(silent[p]),
+          .node_state,
+          .neighbour_state(neighbour_state[8*p+:8]),
           .s_axis_tdata(out_data[128*p+:128]),
           .s_axis_tvalid(out_valid[p]),
           .s_axis_tready(out_ready[p]),
@@ -142,7 +146,7 @@ module apenet_node #(
       );
     end else begin : g_none
       assign {in_data[256*p+:256], in_valid[2*p+:2], in_last[2*p+:2], out_ready[p], out_space[44*p+:44]} = '0;
-      assign {silent[p], link_tx_valid[p], link_tx_data[128*p+:128]} = '0;
+      assign {silent[p], neighbour_state[8*p+:8], link_tx_valid[p], link_tx_data[128*p+:128]} = '0;
       assign {link_sent[p], drop_down[p], link_good[p], link_flagged[p], error_crc[p], error_cut[p], drop_header[p], drop_lost[10*p+:10]} = '0;
       assign {noise[p], header_corrected[p]} = '0;
     end

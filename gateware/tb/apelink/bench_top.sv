@@ -47,6 +47,10 @@ module bench_top #(
 
     output logic         a_word_valid,  // what a gives to the wire
     output logic [127:0] a_word,
+    input  logic [  7:0] a_state,
+    input  logic [  7:0] b_state,
+    output logic [  7:0] a_neighbour,   // what it was told
+    output logic [  7:0] b_neighbour,
     output logic         a_silent,
     output logic         b_silent,
     output logic [319:0] a_totals,      // 32 bits each: sent, down, good, flagged, crc, cut, header, lost, noise, corrected
@@ -106,6 +110,8 @@ module bench_top #(
   assign {b_m1_axis_tdata, b_m0_axis_tdata, a_m1_axis_tdata, a_m0_axis_tdata} = m_axis_tdata;
   assign {b_m1_axis_tvalid, b_m0_axis_tvalid, a_m1_axis_tvalid, a_m0_axis_tvalid} = m_axis_tvalid;
   assign {b_m1_axis_tlast, b_m0_axis_tlast, a_m1_axis_tlast, a_m0_axis_tlast} = m_axis_tlast;
+  logic [1:0][7:0] neighbour;
+  assign {b_neighbour, a_neighbour} = neighbour;
   logic [1:0][319:0] totals;
   assign {b_totals, a_totals} = totals;
 
@@ -123,6 +129,8 @@ module bench_top #(
         .rst,
         .link_up,
         .silent(silent[e]),
+        .node_state(e == 0 ? a_state : b_state),
+        .neighbour_state(neighbour[e]),
         .s_axis_tdata(s_axis_tdata[e]),
         .s_axis_tvalid(s_axis_tvalid[e]),
         .s_axis_tready(s_axis_tready[e]),

@@ -32,6 +32,7 @@ class LinkBench(Bench):
     def __init__(self, dut: Any) -> None:
         super().__init__(dut)
         dut.link_up.value = dut.pauses.value = dut.lose_a.value = dut.lose_b.value = dut.fault_arm.value = dut.fault_kind.value = 0
+        dut.a_state.value = dut.b_state.value = 0
         self.sources = {end: StreamSource(self, f"{end}_s_axis") for end in ENDS}
         self.sinks = {}
         self.expected: dict[tuple[str, int], deque[Packet]] = {}
@@ -442,3 +443,58 @@ async def efficiency_is_the_formula(dut: Any) -> None:
                 print(
                     f"figure: {size} B: {share:.4f} of the link's words are payload, {link_words_of(words)} words a packet, round trip {2 * DELAY}"
                 )
+
+
+@cocotb.test
+async def each_end_is_told_what_the_other_says_of_itself(dut: Any) -> None:
+    """In SKIPs, at once and beside packets; what is lost is told again, or forgotten; nothing is told of a link that is down."""
+    rng = random_numbers()
+    bench = await started(dut)
+    own = {"a": dut.a_state, "b": dut.b_state}
+    seen = {"a": dut.b_neighbour, "b": dut.a_neighbour}  # at the other end
+    dut.pauses.value = 1
+    said = dict.fromkeys(ENDS, 0)
+    for turn in range(12 if SHORT else 60):
+        for end in ENDS:
+            bench.send(random_packet(rng, 30), end)
+        changes = [end for end in ENDS if rng.random() < 0.7]
+        for end in changes:
+            said[end] = rng.choice([0, 1, 255, rng.getrandbits(8)])
+            own[end].value = said[end]
+        # A word of a packet, a CREDIT and a SKIP that may be under way already, and those two words; each may pause.
+        await bench.wait_until(lambda: all(seen[end].value == said[end] for end in ENDS), DELAY + 80, f"states of turn {turn}")
+        for _ in range(rng.choice([1, 40, 8 * PERIOD])):
+            await bench.wait(1)
+            assert all(seen[end].value == said[end] for end in ENDS)
+    await bench.until_done(200_000)
+    dut.pauses.value = 0
+    # Lost, and told again; then its end is lost, and it is forgotten.
+    own["b"].value = 0
+    own["a"].value = 0
+    await bench.wait(2 * DELAY + 40)
+    dut.lose_a.value = 1
+    own["a"].value = 77
+    await bench.wait(20)
+    dut.lose_a.value = 0
+    if not SKIPS:  # each of them tells
+        await bench.wait(DELAY + 20)
+        assert seen["a"].value == 0
+    await bench.wait_until(lambda: seen["a"].value == 77, SKIPS + DELAY + 5 * PERIOD, "what was lost is told again", step=4)
+    dut.lose_a.value = 1
+    own["a"].value = 0
+    await bench.wait(20)
+    dut.lose_a.value = 0
+    if not SKIPS:
+        await bench.wait(DELAY + 8 * PERIOD)
+        assert seen["a"].value == 77
+    await bench.wait_until(lambda: seen["a"].value == 0, 16 * 4 * PERIOD, "what is not told any more is forgotten", step=16)
+    # A link that was down begins with nothing, and is told anew.
+    own["b"].value = 5
+    await bench.wait_until(lambda: seen["b"].value == 5, DELAY + 20, "5")
+    dut.link_up.value = 0
+    await bench.wait(3)
+    assert seen["b"].value == 0
+    await bench.wait(DELAY)
+    assert seen["b"].value == 0
+    dut.link_up.value = 1
+    await bench.wait_until(lambda: seen["b"].value == 5, DELAY + 20, "5 again")

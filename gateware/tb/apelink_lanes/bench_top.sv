@@ -116,6 +116,8 @@ module bench_top #(
         .rst(r),
         .link_up,
         .silent(),
+        .node_state('0),
+        .neighbour_state(),
         .s_axis_tdata(packet[128*word+:128]),
         .s_axis_tvalid(s_axis_tvalid || word != '0),
         .s_axis_tready,

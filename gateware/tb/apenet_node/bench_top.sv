@@ -192,6 +192,8 @@ module torus_node #(
   ) dut (
       .clk,
       .rst,
+      .node_state('0),
+      .neighbour_state(),
       .at({5'd0, place_y[4:0], place_x[5:0]}),
       .shape({6'd1, y[5:0], x[6:0]}),
       .s_axis_tdata(s_data),

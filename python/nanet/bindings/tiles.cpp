@@ -6,36 +6,22 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.hpp"
-#include "bindings.hpp"
+#include "rank.hpp"
+#include "tiles/mailbox.hpp"
 #include "tiles/moved_tile.hpp"
-#include "tiles/rank.hpp"
 
 namespace nanet::bindings {
 namespace {
 
-template <class T>
-using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Address = std::optional<std::pair<std::string, std::uint16_t>>;
 
-stencil::TeamConfig team_config(const nb::dict& dict) {
-  return {.thread_count = get<int>(dict, "threads"), .cores = get<std::vector<int>>(dict, "cores")};
-}
-
-tiles::RankConfig rank_config(const nb::dict& dict) {
-  tiles::RankConfig config{.rows = get<std::size_t>(dict, "rows"),
-                           .columns = get<std::size_t>(dict, "columns"),
-                           .rank = get<int>(dict, "rank"),
-                           .rank_count = get<int>(dict, "rank_count"),
-                           .halo_rows_max = get<std::uint32_t>(dict, "halo_rows_max"),
-                           .address = get<std::string>(dict, "address"),
-                           .transports = get<std::string>(dict, "transports"),
-                           .trust_network = get<bool>(dict, "trust_network"),
-                           .token = get<std::uint64_t>(dict, "token"),
-                           .timeout_ms = get<std::uint32_t>(dict, "timeout_ms"),
-                           .team = team_config(dict)};
-  if (has(dict, "tile_bytes")) config.tile_bytes = get<std::size_t>(dict, "tile_bytes");
-  return config;
+tiles::MailboxConfig mailbox_config(const nb::dict& dict, std::size_t halo_bytes) {
+  return {.halo_bytes = halo_bytes,
+          .address = get<std::string>(dict, "address"),
+          .transports = get<std::string>(dict, "transports"),
+          .trust_network = get<bool>(dict, "trust_network"),
+          .token = get<std::uint64_t>(dict, "token"),
+          .timeout_ms = get<std::uint32_t>(dict, "timeout_ms")};
 }
 
 tiles::OwnerConfig owner_config(const nb::dict& dict) {
@@ -67,86 +53,35 @@ nb::object times_tuple(const tiles::MoveTimes& times) {
   return nb::make_tuple(times.in_s, times.compute_s, times.out_s, times.total_s);
 }
 
-nb::object rows_tuple(const tiles::RowRange& rows) { return nb::make_tuple(rows.begin, rows.end); }
-
-void check_shape(bool holds) {
-  if (!holds) throw SetupError("these rows cannot be taken", "there are others than the tile has", "pass rows of its shape");
-}
-
-template <class T>
-void connect(tiles::Rank<T>& rank, const Address& up, const Address& down) {
-  const auto neighbour = [](const Address& to) {
-    return to ? std::optional(tiles::Neighbour{to->first, to->second}) : std::nullopt;
-  };
-  const nb::gil_scoped_release release;
-  rank.connect(neighbour(up), neighbour(down));
-}
-
-template <class T>
-void load_rank(tiles::Rank<T>& rank, const Rows<T>& rows, std::size_t columns) {
-  check_shape(rows.shape(0) == rank.held().end - rank.held().begin && rows.shape(1) == columns);
-  const nb::gil_scoped_release release;
-  rank.load(rows.data());
-}
-
-template <class T>
-nb::object store_rank(const tiles::Rank<T>& rank, std::size_t columns) {
-  const std::size_t rows = rank.own().end - rank.own().begin;
-  std::vector<T> field(rows * columns);
-  {
-    const nb::gil_scoped_release release;
-    rank.store(field.data());
-  }
-  return to_array(std::move(field), {rows, columns});
-}
-
-template <class T>
-nb::object run_with_changes(tiles::Rank<T>& rank) {
-  std::vector<double> changes;
-  {
-    const nb::gil_scoped_release release;
-    const std::span<const double> found = rank.run_with_changes();
-    changes.assign(found.begin(), found.end());
-  }
-  return to_array(std::move(changes), {rank.inner().end - rank.inner().begin, 2});
-}
-
 template <class T>
 struct RankOfField {
-  explicit RankOfField(const nb::dict& dict) : columns(get<std::size_t>(dict, "columns")), rank(rank_config(dict)) {}
+  explicit RankOfField(const nb::dict& dict)
+      : columns(get<std::size_t>(dict, "columns")),
+        mailbox(mailbox_config(dict, ranks::halo_bytes<T>(rank_config(dict)))),
+        rank(rank_config(dict), mailbox) {}
   std::size_t columns;
-  tiles::Rank<T> rank;
+  tiles::Mailbox mailbox;
+  ranks::Rank<T> rank;
 };
 
+void connect(tiles::Mailbox& mailbox, const Address& up, const Address& down) {
+  const nb::gil_scoped_release release;
+  if (up) mailbox.connect(ranks::Side::up, {up->first, up->second});
+  if (down) mailbox.connect(ranks::Side::down, {down->first, down->second});
+}
+
 template <class T>
-void bind_rank(nb::module_& module, const char* name) {
+void bind_rank_of_field(nb::module_& module, const char* name) {
   using Self = RankOfField<T>;
-  nb::class_<Self>(module, name, "One rank of a field that several processes sweep; see nanet.stencil.ranks.")
+  bind_rank<T, Self>(module, name, "One rank of a field that several processes sweep; see nanet.stencil.ranks.")
       .def(nb::init<const nb::dict&>(), nb::arg("config"))
-      .def_prop_ro("port", [](const Self& self) { return self.rank.port(); })
-      .def_prop_ro("own", [](const Self& self) { return rows_tuple(self.rank.own()); })
-      .def_prop_ro("held", [](const Self& self) { return rows_tuple(self.rank.held()); })
-      .def_prop_ro("path", [](const Self& self) { return self.rank.path(); })
+      .def_prop_ro("port", [](const Self& self) { return self.mailbox.port(); })
+      .def_prop_ro("path", [](const Self& self) { return self.mailbox.path(); })
       .def(
-          "connect", [](Self& self, const Address& up, const Address& down) { connect(self.rank, up, down); }, nb::arg("up").none(),
-          nb::arg("down").none())
+          "connect", [](Self& self, const Address& up, const Address& down) { connect(self.mailbox, up, down); },
+          nb::arg("up").none(), nb::arg("down").none())
       .def(
-          "load", [](Self& self, const Rows<T>& rows) { load_rank(self.rank, rows, self.columns); }, nb::arg("rows"))
-      .def("store", [](const Self& self) { return store_rank(self.rank, self.columns); })
-      .def(
-          "set_halo_rows", [](Self& self, std::uint32_t halo_rows) { self.rank.set_halo_rows(halo_rows); }, nb::arg("halo_rows"))
-      .def(
-          "run", [](Self& self, std::uint64_t sweeps) { self.rank.run(sweeps); }, nb::arg("sweeps"),
-          nb::call_guard<nb::gil_scoped_release>())
-      .def("run_with_changes", [](Self& self) { return run_with_changes(self.rank); })
-      .def(
-          "seconds_per_row", [](Self& self, std::uint32_t sweeps) { return self.rank.seconds_per_row(sweeps); }, nb::arg("sweeps"),
-          nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "seconds_of_exchange", [](Self& self, std::uint32_t rows) { return self.rank.seconds_of_exchange(rows); },
-          nb::arg("halo_rows"), nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "serve", [](Self& self, std::uint32_t sleep_ms) { self.rank.serve(sleep_ms); }, nb::arg("sleep_ms"),
+          "serve", [](Self& self, std::uint32_t sleep_ms) { self.mailbox.serve(sleep_ms); }, nb::arg("sleep_ms"),
           nb::call_guard<nb::gil_scoped_release>());
 }
 
@@ -225,9 +160,9 @@ void bind_mover(nb::module_& module, const char* name) {
 
 NB_MODULE(_tiles, module) {
   module.doc() = "Ranks and moved tiles of a stencil, through UCX. Use it through nanet.stencil.";
-  nb::exception<tiles::TransferError>(module, "TransferError", PyExc_RuntimeError);
-  bind_rank<float>(module, "RankF32");
-  bind_rank<double>(module, "RankF64");
+  nb::exception<ranks::TransferError>(module, "TransferError", PyExc_RuntimeError);
+  bind_rank_of_field<float>(module, "RankF32");
+  bind_rank_of_field<double>(module, "RankF64");
   bind_owner<float>(module, "OwnerF32");
   bind_owner<double>(module, "OwnerF64");
   bind_mover<float>(module, "MoverF32");

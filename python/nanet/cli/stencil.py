@@ -35,6 +35,13 @@ class Mode(StrEnum):
     STREAM = "stream"
 
 
+class Over(StrEnum):
+    """What carries the edges of ranks."""
+
+    MEMORY = "memory"
+    TORUS = "torus"
+
+
 class Device(StrEnum):
     """What sweeps."""
 
@@ -45,8 +52,10 @@ class Device(StrEnum):
 # What --device gpu does not support, by parameter.
 ONLY_ON_CPU = (
     "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "trust_network", "timeout_s",
-    "checkpoint", "checkpoint_every", "restart", "plot", "progress",
+    "checkpoint", "checkpoint_every", "restart", "plot", "progress", "over",
 )  # fmt: skip
+# What --over torus does not: its ranks are threads of this process.
+ONLY_OVER_MEMORY = ("rendezvous", "address", "transports", "trust_network")
 
 
 def stencil(
@@ -99,6 +108,12 @@ def stencil(
             "--halo-rows", metavar="K", min=1, max=32, help="Sweeps between two exchanges of ranks; by default a model chooses."
         ),
     ] = None,
+    over: Annotated[
+        Over,
+        typer.Option(
+            "--over", help="What carries the ranks' edges: remote memory, or PUT in a simulated APEnet+ torus, each rank a node."
+        ),
+    ] = Over.MEMORY,
     rendezvous: Annotated[
         str,
         typer.Option(
@@ -150,7 +165,7 @@ def stencil(
     if device is Device.GPU:
         from nanet.stencil import gpu
 
-        _refuse_given(context, ONLY_ON_CPU, "--device gpu")
+        _refuse_given(context, ONLY_ON_CPU, "--device gpu", "--device cpu")
         asked = gpu.GpuStencilOptions(
             *sweeping.shape_of(size), (dtype or Dtype.FP32).value, sweeps or 1000, sweeps_per_pass or 8, norm_every,
             gpu.gpus_of(gpus), mode.value,
@@ -161,6 +176,7 @@ def stencil(
             _say(line)
         return
     if mode is not Mode.RESIDENT:
+        _refuse_given(context, ("over",), f"--mode {mode.value}", "--mode resident")
         given = modes.ModeOptions(
             mode.value, modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
             modes.sizes_of(chunk)[0], timeout_s=timeout_s, trust_network=trust_network,
@@ -175,36 +191,44 @@ def stencil(
         until, checkpoint, checkpoint_every, restart, plot, sys.stderr.isatty() if progress is None else progress,
     )  # fmt: skip
     among = stencil_ranks.RankOptions(rendezvous, address, transports, trust_network, halo_rows, timeout_s)
-    found = _or_broken(lambda: _swept(options, among, ranks))
+    if over is Over.TORUS:
+        _refuse_given(context, ONLY_OVER_MEMORY, "--over torus", "--over memory")
+    found = _or_broken(lambda: _swept(options, among, ranks, over))
     if found is None:
         return  # rank 0 says it
     files.write_json(json_file, found)
     _say_swept(found, options)
 
 
-def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str) -> None:
+def _refuse_given(context: typer.Context, names: tuple[str, ...], beside: str, only: str) -> None:
     from nanet import SetupError
 
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
             option = parameter.opts[0]
-            raise SetupError(f"{option} together with {beside} (only --device cpu supports it) remove {option}")
+            raise SetupError(f"{option} together with {beside} (only {only} supports it) remove {option}")
 
 
-def _swept(options: Any, among: Any, ranks: str) -> SweptResult | None:
+def _swept(options: Any, among: Any, ranks: str, over: Over) -> SweptResult | None:
     import os
 
     from nanet import SetupError
     from nanet.stencil import cpu as sweeping
     from nanet.stencil import ranks as stencil_ranks
 
+    if ranks == "env" and over is Over.TORUS:
+        raise SetupError("--ranks env together with --over torus (its ranks are threads of one process) give a number")
     if ranks == "env":
         from nanet.stencil.rendezvous import rank_of_environment
 
         return stencil_ranks.run_rank(options, among, *rank_of_environment(os.environ))
     if not (ranks.isdecimal() and 1 <= int(ranks) <= 1024):
         raise SetupError(f"{ranks} ranks are not possible (1 to 1024, or env) say how many processes are to share the field")
+    if over is Over.TORUS:
+        from nanet.stencil.over_torus import run_ranks_over_torus
+
+        return run_ranks_over_torus(options, among, int(ranks))
     if int(ranks) == 1 and among.halo_rows is None:
         return sweeping.measure(options)
     return stencil_ranks.run_ranks(options, among, int(ranks))
@@ -230,6 +254,10 @@ def _say_swept(result: SweptResult, options: Any) -> None:
         for line in model.table([model.read(one) for one in result["model"]], result["halo_rows"]):
             _say(line)
         _say(f"{result['ranks']} ranks, halos of {result['halo_rows']} rows, over {result['path']}")
+    if "exchange_cycles" in result:
+        _say(
+            f"{result['exchanges']} exchanges of {result['exchange_cycles']:.0f} cycles ({result['exchange_cycles'] / 175:.2f} us at 175 MHz)"
+        )
     where = f"cores {', '.join(map(str, result['cores']))}" if result["cores"] else "not pinned"
     of_each = " a rank" if result["ranks"] > 1 else ""
     _say(f"{result['rows']} x {result['columns']} {result['dtype']}, {result['sweeps']} sweeps, {result['sweeps_per_pass']} a pass, "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `nanet torus curves`, `nanet torus patterns` and `nanet torus faults`."""
+"""The commands `nanet torus curves`, `nanet torus patterns`, `nanet torus faults` and `nanet torus watch`."""
 
 from __future__ import annotations
 
@@ -127,6 +127,43 @@ def torus_faults(
     write_report(result, out / "torus-faults.html")
     _say(f"report: {out / 'torus-faults.html'}")
     say_problems(result["problems"])
+
+
+@torus_app.command("watch")
+def torus_watch(
+    shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "3x3x1",
+    stop_host: Annotated[
+        list[int] | None, typer.Option("--stop-host", metavar="NODE", help="Stop the host of a node; repeat for more.")
+    ] = None,
+    stop_node: Annotated[
+        list[int] | None, typer.Option("--stop-node", metavar="NODE", help="Stop the logic of a node; repeat for more.")
+    ] = None,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option("--cut", metavar="NODE:DIRECTION", help="Cut a cable, such as 4:x+ (x, y, z; + or -); repeat for more."),
+    ] = None,
+    sick: Annotated[
+        list[str] | None,
+        typer.Option("--sick", metavar="NODE:NUMBER", help="Have a host say 1 to 127 of itself; repeat for more."),
+    ] = None,
+    beat_cycles: Annotated[int, typer.Option("--beat-cycles", min=1, help="Cycles between two beats of a host.")] = 500,
+    period_cycles: Annotated[
+        int, typer.Option("--period-cycles", min=1, help="Cycles without a beat after which a host is silent.")
+    ] = 1200,
+    cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles that are simulated after the faults.")] = 4000,
+    wire_cycles: WireOption = 16,
+) -> None:
+    """Stop hosts, nodes and cables: who knows of it, and when.
+
+    LO|FA|MO: a line a node, with the cycles from the fault until it was known.
+    """
+    from nanet.torus import Torus
+    from nanet.torus.watch import Faults, parse_cable, parse_sick, watch
+
+    faults = Faults(
+        stop_host or (), stop_node or (), [parse_cable(one) for one in cut or ()], [parse_sick(one) for one in sick or ()]
+    )
+    watch(Torus(shape, wire_cycles), faults, beat_cycles, period_cycles, cycles, _say)
 
 
 def cores(threads: int | None) -> int:

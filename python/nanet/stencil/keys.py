@@ -52,6 +52,12 @@ class SweptResult(Base):
         Annotated[list[HaloKeys], "what was expected of each depth ([how](design/stencil.md#how-deep-the-halos-are))"]
     ]
     path: NotRequired[Annotated[str, "how edges go to neighbours"]]
+    exchanges: NotRequired[Annotated[int, "of `--over torus`: how many there were, those of the measurement before the sweeps too"]]
+    exchange_cycles: NotRequired[
+        Annotated[
+            float, "of `--over torus`: cycles of the RTL (175 MHz) that an exchange took on average, all ranks at the same time"
+        ]
+    ]
     threads: Annotated[int, "of a process"]
     cores: Annotated[list[int], "of its threads (with ranks: of rank 0); empty: not pinned"]
     norms: Annotated[list[NormKeys], "the list is empty without `--norm-every`"]

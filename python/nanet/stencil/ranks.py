@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A field swept by several processes, the ranks of `nanet stencil --ranks`: started here, or by srun or mpirun.
+"""A field swept by several processes, the ranks of `nanet stencil --ranks`: started here, or by srun or mpirun. What a rank does is sweep_as_rank.
 
 Each rank keeps its rows and puts its edges into its neighbours' memory through nanet::rdma; docs/design/stencil.md says how. What goes through the
 rendezvous is small: addresses, the model's measurements, norms, pictures.
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,33 +141,45 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
         f"set {SECRET} to the same text everywhere",
     )
     start = start_of(options)
-    _check_ranks(start, count, ranks_options.halo_rows)
+    check_ranks(start, count, ranks_options.halo_rows)
     if rank == 0:
         check_places(options)
-    begin_s = time.perf_counter()
     with Rendezvous(rank, count, place, ranks_options.address, ranks_options.timeout_s, secret) as ranks:
-        cores = _cores_of_rank(ranks, options)
-        copies = _copy_together(ranks, start, cores, options)
-        native = _make_native(ranks, start, ranks_options, cores, options)
-        begin, end = native.held
-        native.load(start.read(begin, end))
-        predictions, halo_rows = _choose(ranks, native, start, ranks_options.halo_rows)
-        native.set_halo_rows(halo_rows)
-        ranks.all(None)
-        sweeps = _RankSweeps(native, ranks, options.norm_every, start.sweeps_done)
-        plan = dataclasses.replace(
-            options.plan(start.sweeps_done, at_once(start.rows * start.columns // count, halo_rows)),
-            progress=options.progress and rank == 0,
-        )
-        driven = drive(sweeps, plan, lambda done: _save(options, start, ranks, native, done))
-        own = native.store()
-        crc32, mean = _whole_field(ranks, start, own)
-        if options.plot:
-            _plot(options.plot, ranks, start, own, native.own[0])
-        paths = ranks.all(native.path)
-        slowest_s = max(ranks.all(driven.compute_s))
-        if rank != 0:
-            return None
+        return sweep_as_rank(ranks, options, ranks_options, start, _make_native)
+
+
+MakeNative = Callable[[Rendezvous, Start, RankOptions, list[int], StencilOptions], Any]
+"""Makes the native rank and connects it to its neighbours."""
+
+
+def sweep_as_rank(
+    ranks: Rendezvous, options: StencilOptions, ranks_options: RankOptions, start: Start, make: MakeNative
+) -> SweptResult | None:
+    """Sweeps one rank's rows, whatever carries its edges; all ranks do the same. The result at rank 0, None elsewhere."""
+    begin_s = time.perf_counter()
+    rank, count = ranks.rank, ranks.count
+    cores = _cores_of_rank(ranks, options)
+    copies = _copy_together(ranks, start, cores, options)
+    native = make(ranks, start, ranks_options, cores, options)
+    begin, end = native.held
+    native.load(start.read(begin, end))
+    predictions, halo_rows = _choose(ranks, native, start, ranks_options.halo_rows)
+    native.set_halo_rows(halo_rows)
+    ranks.all(None)
+    sweeps = _RankSweeps(native, ranks, options.norm_every, start.sweeps_done)
+    plan = dataclasses.replace(
+        options.plan(start.sweeps_done, at_once(start.rows * start.columns // count, halo_rows)),
+        progress=options.progress and rank == 0,
+    )
+    driven = drive(sweeps, plan, lambda done: _save(options, start, ranks, native, done))
+    own = native.store()
+    crc32, mean = _whole_field(ranks, start, own)
+    if options.plot:
+        _plot(options.plot, ranks, start, own, native.own[0])
+    paths = ranks.all(native.path)
+    slowest_s = max(ranks.all(driven.compute_s))
+    if rank != 0:
+        return None
     cell_bytes = DTYPES[start.dtype].itemsize
     updates_per_s = start.inner * (driven.sweeps_done - start.sweeps_done) / slowest_s
     head = files.base("stencil")
@@ -204,7 +217,8 @@ def run_rank(options: StencilOptions, ranks_options: RankOptions, rank: int, cou
     }
 
 
-def _check_ranks(start: Start, count: int, halo_rows: int | None) -> None:
+def check_ranks(start: Start, count: int, halo_rows: int | None) -> None:
+    """Raises SetupError where so many ranks cannot share the field."""
     rows_min = start.rows // count
     needed_rows = max(
         halo_rows or 1, 2 if count > 1 else 1
@@ -254,19 +268,12 @@ def _make_native(ranks: Rendezvous, start: Start, given: RankOptions, cores: lis
     kind = tiles.RankF32 if start.dtype == "fp32" else tiles.RankF64
     native = kind(
         {
-            "rows": start.rows,
-            "columns": start.columns,
-            "rank": ranks.rank,
-            "rank_count": ranks.count,
-            "halo_rows_max": deepest,
+            **rank_config(start, ranks.rank, ranks.count, deepest, cores, options),
             "address": ranks.address,
             "transports": given.transports,
             "trust_network": given.trust_network,
             "token": token,
             "timeout_ms": int(1000 * given.timeout_s),
-            "threads": _thread_count(cores, options),
-            "cores": cores,
-            "tile_bytes": tile_bytes(),
         }
     )
     where = ranks.all([ranks.address, native.port])
@@ -278,6 +285,22 @@ def _make_native(ranks: Rendezvous, start: Start, given: RankOptions, cores: lis
     )
     ranks.all(None)
     return native
+
+
+def rank_config(
+    start: Start, rank: int, count: int, halo_rows_max: int, cores: list[int], options: StencilOptions
+) -> dict[str, object]:
+    """What every native rank is made from, whatever carries its edges."""
+    return {
+        "rows": start.rows,
+        "columns": start.columns,
+        "rank": rank,
+        "rank_count": count,
+        "halo_rows_max": halo_rows_max,
+        "threads": _thread_count(cores, options),
+        "cores": cores,
+        "tile_bytes": tile_bytes(),
+    }
 
 
 def _choose(ranks: Rendezvous, native: Any, start: Start, forced: int | None) -> tuple[list[Prediction], int]:
@@ -330,7 +353,7 @@ def _plot(path: Path, ranks: Rendezvous, start: Start, own: NDArray[Any], row_be
 def run_ranks(options: StencilOptions, ranks_options: RankOptions, count: int) -> SweptResult:
     """Starts `count` ranks on this machine and waits for them. Raises SetupError, RankError."""
     native_tiles()
-    _check_ranks(start_of(options), count, ranks_options.halo_rows)
+    check_ranks(start_of(options), count, ranks_options.halo_rows)
     check_places(options)
     with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
         met = dataclasses.replace(ranks_options, rendezvous=str(Path(folder) / "meet"), address="127.0.0.1")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks, each in a thread of its own, against the formula, bit for bit: over shared memory and over TCP.
-#include "tiles/rank.hpp"
+#include "ranks/rank.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,18 +12,27 @@
 #include "../fields.hpp"
 #include "nanet/setup_error.hpp"
 #include "stencil/passes.hpp"
+#include "tiles/mailbox.hpp"
 
 namespace nanet::tiles {
 namespace {
 
 constexpr std::uint64_t kToken = 17;
 
+using ranks::Rank;
+using ranks::RankConfig;
+
+struct Over {
+  std::string transports = "";
+  std::uint32_t timeout_ms = 30000;
+};
+
 template <class T>
 using Body = std::function<void(Rank<T>&, int)>;
 
 // Connects `count` ranks and calls `body` in the thread of each. A rank serves the others until all are done.
 template <class T>
-void run_ranks(const RankConfig& base, const Body<T>& body) {
+void run_ranks(const RankConfig& base, const Over& over, const Body<T>& body) {
   const int count = base.rank_count;
   std::vector<std::uint16_t> ports(static_cast<std::size_t>(count));
   std::barrier all_listen(count);
@@ -33,18 +42,22 @@ void run_ranks(const RankConfig& base, const Body<T>& body) {
     threads.emplace_back([&, rank] {
       RankConfig config = base;
       config.rank = rank;
-      Rank<T> one(config);
+      Mailbox mailbox({.halo_bytes = ranks::halo_bytes<T>(config),
+                       .address = "127.0.0.1",
+                       .transports = over.transports,
+                       .trust_network = over.transports == "tcp",
+                       .token = kToken,
+                       .timeout_ms = over.timeout_ms});
+      Rank<T> one(config, mailbox);
       const auto at = static_cast<std::size_t>(rank);
-      ports[at] = one.port();
+      ports[at] = mailbox.port();
       all_listen.arrive_and_wait();
-      std::optional<Neighbour> up, down;
-      if (rank > 0) up = Neighbour{"127.0.0.1", ports[at - 1]};
-      if (rank + 1 < count) down = Neighbour{"127.0.0.1", ports[at + 1]};
       const auto serve_until_all = [&](std::atomic<int>& counter) {
         ++counter;
-        while (counter.load() < count) one.serve(1);
+        while (counter.load() < count) mailbox.serve(1);
       };
-      one.connect(up, down);
+      if (rank > 0) mailbox.connect(Side::up, {"127.0.0.1", ports[at - 1]});
+      if (rank + 1 < count) mailbox.connect(Side::down, {"127.0.0.1", ports[at + 1]});
       serve_until_all(connected);
       body(one, rank);
       serve_until_all(done);
@@ -72,13 +85,10 @@ std::vector<T> swept_by_ranks(const Case& that, const std::vector<T>& field, con
                         .columns = that.columns,
                         .rank_count = that.ranks,
                         .halo_rows_max = that.halo_rows,
-                        .transports = transports,
-                        .trust_network = transports == "tcp",
-                        .token = kToken,
                         .tile_bytes = 0,
                         .streaming_from_bytes = 4096,
                         .team = {.thread_count = 1 + that.ranks % 2}};
-  run_ranks<T>(base, [&](Rank<T>& rank, int) {
+  run_ranks<T>(base, {transports}, [&](Rank<T>& rank, int) {
     rank.load(field.data() + rank.held().begin * that.columns);
     rank.run(that.sweeps / 2);
     rank.run(that.sweeps - that.sweeps / 2);
@@ -111,16 +121,15 @@ TYPED_TEST(RankTest, ChangesOfAllRowsMakeTheNormOfOneProcess) {
   std::vector<stencil::ChangeNorm> wanted(2);
   jacobi.run(12, wanted);
   std::vector<double> changes(2 * 2 * (kRows - 2));
-  run_ranks<TypeParam>(
-      {.rows = kRows, .columns = kColumns, .rank_count = 3, .halo_rows_max = 4, .token = kToken}, [&](Rank<TypeParam>& rank, int) {
-        rank.load(field.data() + rank.held().begin * kColumns);
-        for (std::size_t norm = 0; norm < 2; ++norm) {
-          rank.run(5);
-          const std::span<const double> found = rank.run_with_changes();
-          std::copy(found.begin(), found.end(),
-                    changes.begin() + static_cast<std::ptrdiff_t>(2 * (norm * (kRows - 2) + rank.inner().begin - 1)));
-        }
-      });
+  run_ranks<TypeParam>({.rows = kRows, .columns = kColumns, .rank_count = 3, .halo_rows_max = 4}, {}, [&](Rank<TypeParam>& rank, int) {
+    rank.load(field.data() + rank.held().begin * kColumns);
+    for (std::size_t norm = 0; norm < 2; ++norm) {
+      rank.run(5);
+      const std::span<const double> found = rank.run_with_changes();
+      std::copy(found.begin(), found.end(),
+                changes.begin() + static_cast<std::ptrdiff_t>(2 * (norm * (kRows - 2) + rank.inner().begin - 1)));
+    }
+  });
   for (std::size_t norm = 0; norm < 2; ++norm) {
     const auto found = stencil::norm_of_rows(std::span(changes).subspan(norm * 2 * (kRows - 2), 2 * (kRows - 2)));
     EXPECT_EQ(found.max, wanted[norm].max);
@@ -132,31 +141,30 @@ TYPED_TEST(RankTest, MeasuringChangesNothing) {
   constexpr std::size_t kRows = 40, kColumns = 60;
   const auto field = test::made_up_field<TypeParam>(kRows, kColumns);
   std::vector<TypeParam> result(field.size());
-  run_ranks<TypeParam>({.rows = kRows, .columns = kColumns, .rank_count = 2, .halo_rows_max = 8, .token = kToken},
-                       [&](Rank<TypeParam>& rank, int) {
-                         rank.load(field.data() + rank.held().begin * kColumns);
-                         for (std::uint32_t depth : {1u, 4u, 8u}) {
-                           EXPECT_GT(rank.seconds_per_row(depth), 0.0);
-                           EXPECT_GT(rank.seconds_of_exchange(depth), 0.0);
-                         }
-                         rank.set_halo_rows(3);
-                         rank.run(20);
-                         rank.store(result.data() + rank.own().begin * kColumns);
-                       });
+  run_ranks<TypeParam>({.rows = kRows, .columns = kColumns, .rank_count = 2, .halo_rows_max = 8}, {}, [&](Rank<TypeParam>& rank, int) {
+    rank.load(field.data() + rank.held().begin * kColumns);
+    for (std::uint32_t depth : {1u, 4u, 8u}) {
+      EXPECT_GT(rank.seconds_per_row(depth), 0.0);
+      EXPECT_GT(rank.seconds_of_exchange(depth), 0.0);
+    }
+    rank.set_halo_rows(3);
+    rank.run(20);
+    rank.store(result.data() + rank.own().begin * kColumns);
+  });
   EXPECT_TRUE(test::same_bits(result, test::reference(field, kRows, kColumns, 20)));
 }
 
 TEST(Rank, ANeighbourThatLeavesEndsTheOthers) {
   std::atomic<int> ended{0};
   std::vector<std::string> texts(3);
-  run_ranks<float>({.rows = 30, .columns = 50, .rank_count = 3, .halo_rows_max = 2, .token = kToken, .timeout_ms = 1500},
+  run_ranks<float>({.rows = 30, .columns = 50, .rank_count = 3, .halo_rows_max = 2}, {.timeout_ms = 1500},
                    [&](Rank<float>& rank, int which) {
                      const std::vector<float> rows(30 * 50, 1.0f);
                      rank.load(rows.data());
                      if (which == 2) return;  // sweeps nothing, but serves
                      try {
                        rank.run(1'000'000);
-                     } catch (const TransferError& error) {
+                     } catch (const ranks::TransferError& error) {
                        texts[static_cast<std::size_t>(which)] = error.what();
                        ++ended;
                      }
@@ -165,9 +173,18 @@ TEST(Rank, ANeighbourThatLeavesEndsTheOthers) {
   EXPECT_NE(texts[1].find("no edge of the rank after came within 1500 ms"), std::string::npos) << texts[1];
 }
 
+struct NoNeighbours final : ranks::Exchange {
+  bool has(Side /*side*/) const override { return false; }
+  void send(Side /*side*/, std::uint64_t /*number*/, std::span<const std::byte> /*edge*/) override {}
+  void await(Side /*side*/, std::uint64_t /*number*/) override {}
+  std::span<const std::byte> halo(Side /*side*/, std::uint64_t /*number*/, std::size_t /*bytes*/) const override { return {}; }
+};
+
 std::string refusal(const RankConfig& config) {
   try {
-    const Rank<float> rank(config);
+    NoNeighbours exchange;
+    Rank<float> rank(config, exchange);
+    rank.load(nullptr);
   } catch (const SetupError& error) {
     return error.what();
   }
@@ -181,6 +198,9 @@ TEST(Rank, WhatCannotBeIsRefused) {
             "a field of 2 x 8 has no inner cell (its outermost rows and columns are boundary) give 3 x 3 cells or more");
   EXPECT_EQ(refusal({.rows = 8, .columns = 8, .rank_count = 3, .halo_rows_max = 3}),
             "halos of 3 rows cannot be had (1 to 32, and a rank has 2 rows or one more) give fewer ranks, or thinner halos");
+  EXPECT_EQ(refusal({.rows = 16, .columns = 8, .rank_count = 2}),
+            "rank 0 cannot begin (its neighbours are not those that it has) connect it to the rank before and the rank after, "
+            "where there is one");
 }
 
 }  // namespace

@@ -145,6 +145,17 @@ TEST(RdmaTorus, RefusesWhatCannotBe) {
   RdmaTorus torus(Shape({2, 1, 1}));
   EXPECT_THROW(torus.share(0, 8, 64, true, true), std::invalid_argument);
   EXPECT_THROW(torus.share(0, kHostBytes - 16, 17, true, true), std::invalid_argument);
+  const Region region = torus.share(1, 0, 64, true, true);
+  EXPECT_THROW(torus.share(2, 0, 64, true, true), std::invalid_argument);
+  EXPECT_THROW(torus.withdraw({.node = 1, .index = 1}), std::invalid_argument);
+  EXPECT_THROW(torus.put(0, 0, 0, region, 0), std::invalid_argument);
+  EXPECT_THROW(torus.put(0, 0, kMessageBytesMax + 1, region, 0), std::invalid_argument);
+  EXPECT_THROW(torus.put(0, kHostBytes - 15, 16, region, 0), std::invalid_argument);
+  EXPECT_THROW(torus.put(0, 0, 16, region, kOffsetsMax), std::invalid_argument);
+  EXPECT_THROW(torus.put(2, 0, 16, region, 0), std::invalid_argument);
+  EXPECT_THROW(torus.put(0, 0, 16, {.node = 2}, 0), std::invalid_argument);
+  EXPECT_THROW(torus.get(region, kOffsetsMax, 16, region, 0, 0), std::invalid_argument);
+  EXPECT_THROW(torus.event(0, 2, 0), std::invalid_argument);
   for (std::size_t k = 0; k < kKeys; ++k) torus.share(0, 0, 16, true, true);
   EXPECT_THROW(torus.share(0, 0, 16, true, true), std::invalid_argument);
 }

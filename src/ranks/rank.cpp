@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tiles/rank.hpp"
+#include "ranks/rank.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "nanet/flow/clock.hpp"
@@ -11,9 +13,8 @@
 #include "nanet/setup_error.hpp"
 #include "stencil/layout.hpp"
 #include "stencil/passes.hpp"
-#include "tiles/mailbox.hpp"
 
-namespace nanet::tiles {
+namespace nanet::ranks {
 namespace {
 
 constexpr std::uint32_t kHaloRowsMax = 32;
@@ -45,8 +46,13 @@ RowRange rows_of_rank(std::size_t rows, int rank, int rank_count) {
 }
 
 template <class T>
+std::size_t halo_bytes(const RankConfig& config) {
+  return checked(config).halo_rows_max * stencil::stride_of<T>(config.columns) * sizeof(T);
+}
+
+template <class T>
 struct Rank<T>::State {
-  explicit State(const RankConfig& given);
+  State(const RankConfig& given, Exchange& with);
 
   T* row(std::size_t field, std::size_t index) const {
     return origins[field] + (index - held.begin) * stride;
@@ -63,30 +69,25 @@ struct Rank<T>::State {
   RankConfig config;
   RowRange own, held, inner;
   std::size_t stride;
-  Mailbox mailbox;
+  Exchange& exchange;
   std::vector<flow::Region> memory;
   std::array<T*, 2> origins{};  // cell (held.begin, 0)
   std::unique_ptr<stencil::Passes<T>> passes;
   std::vector<double> changes;  // two a row of held
   std::uint32_t halo_rows = 1;
-  std::uint64_t exchange = 0;  // number of the last one
+  std::uint64_t number = 0;  // of the last exchange
   std::size_t current = 0;
 };
 
 template <class T>
-Rank<T>::State::State(const RankConfig& given)
+Rank<T>::State::State(const RankConfig& given, Exchange& with)
     : config(checked(given)),
       own(rows_of_rank(config.rows, config.rank, config.rank_count)),
       held{own.begin - std::min<std::size_t>(own.begin, config.halo_rows_max),
            std::min<std::size_t>(own.end + config.halo_rows_max, config.rows)},
       inner{std::max<std::size_t>(own.begin, 1), std::min(own.end, config.rows - 1)},
       stride(stencil::stride_of<T>(config.columns)),
-      mailbox({.halo_bytes = config.halo_rows_max * stride * sizeof(T),
-               .address = config.address,
-               .transports = config.transports,
-               .trust_network = config.trust_network,
-               .token = config.token,
-               .timeout_ms = config.timeout_ms}),
+      exchange(with),
       changes(2 * (held.end - held.begin)) {
   const std::size_t bytes = stencil::field_bytes<T>(held.end - held.begin, config.columns);
   for (T*& origin : origins) {
@@ -132,29 +133,29 @@ void Rank<T>::State::sweep(RowRange rows, std::uint32_t sweeps, double* row_chan
 
 template <class T>
 void Rank<T>::State::send_edges(std::uint32_t rows_deep) {
-  ++exchange;
+  ++number;
   for (const Side side : kSides)
-    if (mailbox.has(side)) mailbox.send(side, exchange, bytes_of(1 - current, edge(side, rows_deep)));
+    if (exchange.has(side)) exchange.send(side, number, bytes_of(1 - current, edge(side, rows_deep)));
 }
 
 template <class T>
 void Rank<T>::State::take_halos(std::uint32_t rows_deep) {
   for (const Side side : kSides) {
-    if (!mailbox.has(side)) continue;
-    mailbox.await(side, exchange);
+    if (!exchange.has(side)) continue;
+    exchange.await(side, number);
     const std::span<std::byte> to = bytes_of(1 - current, halo(side, rows_deep));
-    std::memcpy(to.data(), mailbox.halo(side, exchange, to.size()).data(), to.size());
+    std::memcpy(to.data(), exchange.halo(side, number, to.size()).data(), to.size());
   }
 }
 
 template <class T>
 void Rank<T>::State::pass(std::uint32_t sweeps, double* row_changes) {
   RowRange middle = inner;
-  if (mailbox.has(Side::up)) {
+  if (exchange.has(Side::up)) {
     middle.begin = std::min(inner.end, own.begin + halo_rows);
     sweep({inner.begin, middle.begin}, sweeps, row_changes);
   }
-  if (mailbox.has(Side::down)) {
+  if (exchange.has(Side::down)) {
     middle.end = std::max(middle.begin, own.end - halo_rows);
     sweep({middle.end, inner.end}, sweeps, row_changes);
   }
@@ -166,7 +167,7 @@ void Rank<T>::State::pass(std::uint32_t sweeps, double* row_changes) {
     send_edges(halo_rows);
     take_halos(halo_rows);
     // What neighbours still put here, or are still told, may need this thread.
-    while (mailbox.needs_serving() && !passes->is_done()) mailbox.serve(1);
+    while (exchange.needs_serving() && !passes->is_done()) exchange.serve(1);
   } catch (...) {
     passes->finish();
     throw;
@@ -176,16 +177,12 @@ void Rank<T>::State::pass(std::uint32_t sweeps, double* row_changes) {
 }
 
 template <class T>
-Rank<T>::Rank(const RankConfig& config) : state_(std::make_unique<State>(config)) {
+Rank<T>::Rank(const RankConfig& config, Exchange& exchange) : state_(std::make_unique<State>(config, exchange)) {
   set_halo_rows(config.halo_rows_max);
 }
 template <class T>
 Rank<T>::~Rank() = default;
 
-template <class T>
-std::uint16_t Rank<T>::port() const {
-  return state_->mailbox.port();
-}
 template <class T>
 RowRange Rank<T>::own() const {
   return state_->own;
@@ -199,28 +196,14 @@ RowRange Rank<T>::inner() const {
   return state_->inner;
 }
 template <class T>
-std::string Rank<T>::path() const {
-  return state_->mailbox.path();
-}
-template <class T>
-void Rank<T>::serve(std::uint32_t sleep_ms) {
-  state_->mailbox.serve(sleep_ms);
-}
-
-template <class T>
-void Rank<T>::connect(const std::optional<Neighbour>& up, const std::optional<Neighbour>& down) {
-  const RankConfig& config = state_->config;
-  if (up.has_value() != (config.rank > 0) || down.has_value() != (config.rank + 1 < config.rank_count))
-    throw SetupError("rank " + std::to_string(config.rank) + " cannot be connected", "its neighbours are not those that it has",
-                     "name the rank before and the rank after, where there is one");
-  if (up) state_->mailbox.connect(Side::up, *up);
-  if (down) state_->mailbox.connect(Side::down, *down);
-}
-
-template <class T>
 void Rank<T>::load(const T* rows) {
+  const RankConfig& config = state_->config;
+  if (state_->exchange.has(Side::up) != (config.rank > 0) ||
+      state_->exchange.has(Side::down) != (config.rank + 1 < config.rank_count))
+    throw SetupError("rank " + std::to_string(config.rank) + " cannot begin", "its neighbours are not those that it has",
+                     "connect it to the rank before and the rank after, where there is one");
   state_->current = 0;
-  const std::size_t columns = state_->config.columns;
+  const std::size_t columns = config.columns;
   for (std::size_t r = state_->held.begin; r < state_->held.end; ++r)
     for (const std::size_t field : {std::size_t{0}, std::size_t{1}})
       std::copy_n(rows + (r - state_->held.begin) * columns, columns, state_->row(field, r));
@@ -292,7 +275,9 @@ double Rank<T>::seconds_of_exchange(std::uint32_t halo_rows) {
   return best_s;
 }
 
+template std::size_t halo_bytes<float>(const RankConfig&);
+template std::size_t halo_bytes<double>(const RankConfig&);
 template class Rank<float>;
 template class Rank<double>;
 
-}  // namespace nanet::tiles
+}  // namespace nanet::ranks
