@@ -140,7 +140,10 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         (NODE | {"gateware": {"merge": {}, "line_gbps": 1}}, "the node cannot be simulated at 1 Gb/s"),
         (NODE | {"gateware": {"merge": {"ports": 5}}}, "gateware.merge.ports"),
         (NODE | {"gateware": {"merge": {"window": 5}}}, "unknown key 'window'"),
-        (FLOORS | {"gateware": {"floors": {}}}, "has links of floors and protocol mgp (what comes out of the node are packets of floors)"),
+        (
+            FLOORS | {"gateware": {"floors": {}}},
+            "has links of floors and protocol mgp (what comes out of the node are packets of floors)",
+        ),
         (FLOORS | {"gateware": {"floors": {}, "merge": {}}}, "there is floors with a card, a board or merge"),
         (FLOORS | {"gateware": {"floors": {}, "line_gbps": 1}}, "there is line_gbps with floors (their links have mbps)"),
         (FLOORS | {"gateware": {"floors": {"slice_us": 1050}}}, "there are slices of 1050 us (they are whole frames of 100 us)"),

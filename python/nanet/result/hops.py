@@ -209,7 +209,9 @@ def _floors(name: str, counts: NodeCounts) -> list[Hop]:
     forwarded = 0
     for port in counts.floors():
         km3 = counts.group("km3", port)
-        dropped = {key: int(count) for key, count in km3.items() if key.startswith("drop_") or key in ("unplaced", "full", "overrun")}
+        dropped = {
+            key: int(count) for key, count in km3.items() if key.startswith("drop_") or key in ("unplaced", "full", "overrun")
+        }
         found.append(
             Hop(f"{name}, frames of port {port}", int(counts.group("floor", port)["frames"]), int(km3["placed"]), dropped, "frames")
         )
