@@ -16,7 +16,7 @@ from nanet.run.process import EngineProcess
 from test_gateware import is_built
 
 FLOORS, SLICES, SLICE_MS = 2, 5, 1
-NODE = {"floors": FLOORS, "slice_us": 1000 * SLICE_MS}  # of a millisecond: it is simulated cycle by cycle
+NODE = {"tower": 1, "floors": FLOORS, "slice_us": 1000 * SLICE_MS}  # of a millisecond: it is simulated cycle by cycle
 
 
 def tower(port: int) -> Tower:
@@ -31,7 +31,7 @@ def engine(port: int, events: int, link: dict[str, Any]) -> EngineConfig:
     """The example's engine, at either kind of link; nothing times out where packets are simulated."""
     plain: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "km3.yaml").read_text())
     plain["links"][0] |= {"packet_bytes_max": 8960, "assemble": {"units_open": 4, "timeout_us": 60_000_000}} | link
-    trigger = {"slice_ns": SLICE_MS * 1e6, "seeds_min": 2}
+    trigger = {"slice_ns": SLICE_MS * 1e6, "event_ns_max": 2e5, "seeds_min": 2}
     plain["processor"]["km3"] = {"floors": FLOORS, "trigger": trigger, "timeout_ms": 60_000, "slices_open": 4}
     plain["answers"] = {"endpoint": f"udp://127.0.0.1:{events}"}
     plain["waiting"] = {"spin": 200}
@@ -49,7 +49,7 @@ def events_of(port: int, link: dict[str, Any]) -> tuple[dict[int, bytes], Any]:
         with EngineProcess(engine(port, events, link)) as process:
             km3_tower.run(tower(port))
             end_s = time.monotonic() + 120
-            while process.counters()["units_used"] < FLOORS * SLICES and time.monotonic() < end_s:
+            while process.counters().get("units_used", 0) < FLOORS * SLICES and time.monotonic() < end_s:
                 time.sleep(0.05)
             result = process.stop()
         end_s = time.monotonic() + 20

@@ -76,7 +76,7 @@ struct GatewareFloors {
       "GatewareFloors",
       "A simulated node with links of KM3NeT's floors: their packets go over them in frames. Not yet run on hardware."};
 
-  std::uint32_t tower = 0;
+  std::uint32_t tower = 1;
   std::uint32_t first = 1;
   std::uint32_t floors = 4;
   std::uint32_t mbps = 800;
