@@ -12,14 +12,14 @@ namespace {
 using nanet::gateware::Design;
 using nanet::gateware::FrameTime;
 
-constexpr std::size_t kPacketsAtOnce = 64, kRoomBytes = 1 << 20;
-constexpr std::size_t kHeldBytesMax = 64 << 20;    // of packets that wait for their slice; the socket keeps the next ones
-constexpr std::uint64_t kQuietCycles = 8000;       // after a frame's end until all of it is with the host
+constexpr std::size_t kFloorPacketsAtOnce = 64, kFloorRoomBytes = 1 << 20;
+constexpr std::size_t kFloorBytesMax = 64 << 20;   // of packets that wait for their slice; the socket keeps the next ones
+constexpr std::uint64_t kFrameQuietCycles = 8000;  // after a frame's end until all of it is with the host
 constexpr std::uint64_t kLinkCyclesMax = 200'000;  // until every link is aligned
 constexpr std::uint32_t kFrameUs = 100;
-constexpr std::uint32_t kStep = 32;  // cycles between two looks
+constexpr std::uint32_t kLookCycles = 32;  // cycles between two looks
 
-NicConfig nic_config() {
+NicConfig four_clops() {
   const ClopConfig clop{.timeout_ns = 20'000};
   return {.clops = std::vector<ClopConfig>(kKm3Classes, clop)};
 }
@@ -29,7 +29,7 @@ NicConfig nic_config() {
 Km3Link::Nic::Nic(const GatewareConfig& config)
     : model({.write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config.seed},
             nanet::gateware::Line::gbps_10, config.floors->mbps == 2500 ? Design::km3_2500 : Design::km3_800),
-      driver(device, nic_config()),
+      driver(device, four_clops()),
       node(device),
       receiver(driver, config) {}
 
@@ -43,8 +43,8 @@ Km3Link::Km3Link(std::unique_ptr<Link> wire, const GatewareConfig& config)
               .count = config.floors->floors,
               .slice_frames = slice_frames_},
              nic_->model.floors().geometry()),
-      room_(std::max(kRoomBytes, wire_->min_room_bytes())),
-      arrived_(kPacketsAtOnce) {
+      room_(std::max(kFloorRoomBytes, wire_->min_room_bytes())),
+      arrived_(kFloorPacketsAtOnce) {
   set_up_ports();
 }
 
@@ -81,9 +81,9 @@ void Km3Link::give_none() {
 
 // Frames that are due meanwhile are left out.
 void Km3Link::pass(std::uint64_t cycles) {
-  for (std::uint64_t k = 0; k < cycles; k += kStep) {
+  for (std::uint64_t k = 0; k < cycles; k += kLookCycles) {
     if (floors().stand()) give_none();
-    nic_->model.step(kStep);
+    nic_->model.step(kLookCycles);
   }
 }
 
@@ -98,9 +98,9 @@ void Km3Link::begin_run() {
   for (std::uint32_t port = 0; port < config_.floors->floors; ++port) nic_->node.begin_run(port, *run_);
   const FrameTime first{run_->second, 0};
   constexpr std::uint64_t kCyclesMax = 4 * 16'000;  // frames
-  for (std::uint64_t cycles = 0; cycles < kCyclesMax; cycles += kStep) {
+  for (std::uint64_t cycles = 0; cycles < kCyclesMax; cycles += kLookCycles) {
     if (floors().due() == first) return;
-    pass(kStep);
+    pass(kLookCycles);
   }
   ++lost_runs_;
 }
@@ -122,7 +122,7 @@ bool Km3Link::is_busy() const {
 }
 
 void Km3Link::take_from_wire(std::uint64_t now_ns) {
-  while (slots_.held_bytes() < kHeldBytesMax) {
+  while (slots_.held_bytes() < kFloorBytesMax) {
     const RxBatch batch = wire_->receive(room_, arrived_, now_ns);
     for (std::uint32_t k = 0; k < batch.packet_count; ++k) {
       slots_.take(std::span(room_).subspan(arrived_[k].offset, arrived_[k].bytes), now_ns);
@@ -137,11 +137,11 @@ RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets,
   NicReceiver& receiver = nic_->receiver;
   take_from_wire(now_ns);
   if (slots_.next_run() && !is_busy()) begin_run();
-  for (std::uint32_t cycles = 0;; cycles += kStep) {
-    if (run_ && (!floors().stand() || give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kQuietCycles;
+  for (std::uint32_t cycles = 0;; cycles += kLookCycles) {
+    if (run_ && (!floors().stand() || give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
     if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, {});
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
-    nic_->model.step(kStep);
+    nic_->model.step(kLookCycles);
   }
   receiver.end_call(batch);
   return batch;
@@ -176,7 +176,8 @@ LinkStats Km3Link::stats() const {
   stats.rx_kernel_dropped += wire.rx_kernel_dropped;
   stats.rx_errors += wire.rx_errors;
   stats.rx_truncated += wire.rx_truncated;
-  if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;  // reading takes time of the node: something may have come meanwhile
+  if (busy)
+    busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // reading takes time of the node: something may have come meanwhile
   return stats;
 }
 
@@ -184,7 +185,7 @@ std::optional<NicTimes> Km3Link::nic_times() const {
   const std::lock_guard lock(mutex_);
   const bool busy = is_busy();
   NicTimes times = nic_->receiver.times("RTL, simulated");
-  if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;  // as in stats()
+  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
   return times;
 }
 
@@ -202,7 +203,7 @@ std::vector<NicCounts> Km3Link::nic_counts() const {
     if (!group.port || *group.port < config_.floors->floors) groups.push_back(std::move(group));
   }
   groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}}});
-  if (busy) busy_until_ = nic_->model.cycle() + kQuietCycles;  // as in stats()
+  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
   return groups;
 }
 

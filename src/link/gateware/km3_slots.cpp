@@ -7,17 +7,17 @@
 namespace nanet::link::gateware {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4B4D3346, kHeadBytes = 32, kTicks = 62'500'000, kTickNs = 16;
+constexpr std::uint32_t kFloorMagic = 0x4B4D3346, kFloorHeadBytes = 32, kSecondTicks = 62'500'000, kTickNs = 16;
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
-constexpr std::uint8_t kLast = 1, kUntimed = 2;
-constexpr std::uint8_t kSampled = 2;
-constexpr std::size_t kHits = 0, kModules = 6;
+constexpr std::uint8_t kLastOfUnit = 1, kUntimedUnit = 2;
+constexpr std::uint8_t kSampledHits = 2;
+constexpr std::size_t kHitsKind = 0, kModules = 6;
 constexpr std::size_t kSlotOfKind = 5;  // of hydrophone 0, which is kind 1 here; the next ones follow
 
 // Whole records of each slot: a hit of 6 B, two samples, a value of 12 B, an answer of 28 B.
 constexpr std::array<std::uint32_t, nanet::gateware::kFloorSlots> kRecordWords{3, 3, 3, 3, 3, 3, 3, 3, 6, 14};
 
-std::uint16_t word_of(std::span<const std::byte> bytes, std::size_t at) {
+std::uint16_t slot_word(std::span<const std::byte> bytes, std::size_t at) {
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(bytes[at]) | std::to_integer<unsigned>(bytes[at + 1]) << 8U);
 }
 
@@ -27,14 +27,14 @@ Km3Slots::Km3Slots(const Floors& floors, const nanet::gateware::FloorGeometry& g
     : floors_(floors), geometry_(geometry), streams_(floors.count), carried_(floors.count) {}
 
 std::optional<Km3Slots::Head> Km3Slots::head_of(std::span<const std::byte> packet) {
-  if (packet.size() < kHeadBytes) return std::nullopt;
+  if (packet.size() < kFloorHeadBytes) return std::nullopt;
   const auto u8 = [&](std::size_t at) { return std::to_integer<std::uint8_t>(packet[at]); };
   const auto u32 = [&](std::size_t at) {
     return std::uint32_t{u8(at)} << 24U | std::uint32_t{u8(at + 1)} << 16U | std::uint32_t{u8(at + 2)} << 8U | u8(at + 3);
   };
   const Head head{u8(4), u8(5), u8(6), u8(7), u32(8), u32(12), u32(16), u32(20), u32(24)};
-  const bool is_good = u32(0) == kMagic && head.floor != 0 && head.kind >= 1 && head.kind <= 5 &&
-                       head.flags <= (kLast | kUntimed) && head.run >> 31U == 0 && head.tick < kTicks;
+  const bool is_good = u32(0) == kFloorMagic && head.floor != 0 && head.kind >= 1 && head.kind <= 5 &&
+                       head.flags <= (kLastOfUnit | kUntimedUnit) && head.run >> 31U == 0 && head.tick < kSecondTicks;
   return is_good ? std::optional(head) : std::nullopt;
 }
 
@@ -54,14 +54,14 @@ void Km3Slots::take(std::span<const std::byte> packet, std::uint64_t now_ns) {
   if (head->tower != floors_.tower || head->floor < floors_.first || head->floor - floors_.first >= static_cast<int>(floors_.count)) {
     return end(Km3Fate::wrong_floor);
   }
-  if (head->kind == kSampled) return end(Km3Fate::no_slot);
-  if ((head->flags & kUntimed) != 0) return end(Km3Fate::untimed);
+  if (head->kind == kSampledHits) return end(Km3Fate::no_slot);
+  if ((head->flags & kUntimedUnit) != 0) return end(Km3Fate::untimed);
   const std::optional<Km3Run> run = run_of(*head);
   const bool is_ours = run_ && run_->run == head->run;
   if (!run || (is_ours && run->second != run_->second)) return end(Km3Fate::wrong_time);
   if (!is_ours) return propose(*head, *run, packet);
   drop_candidate();  // those that spoke of another run were wrong
-  place(*head, packet.subspan(kHeadBytes));
+  place(*head, packet.subspan(kFloorHeadBytes));
 }
 
 void Km3Slots::propose(const Head& head, const Km3Run& run, std::span<const std::byte> packet) {
@@ -96,7 +96,7 @@ void Km3Slots::begin_run() {
   for (const Bytes& packet : begun.packets) {
     --held_;
     held_bytes_ -= packet.size();
-    place(*head_of(packet), std::span(packet).subspan(kHeadBytes));
+    place(*head_of(packet), std::span(packet).subspan(kFloorHeadBytes));
   }
 }
 
@@ -117,7 +117,7 @@ bool Km3Slots::Unit::add(const Head& head, std::span<const std::byte> payload) {
     const auto& [offset, bytes] = *std::prev(after);
     if (offset + bytes.size() > head.offset) return false;
   }
-  const bool is_last = (head.flags & kLast) != 0;
+  const bool is_last = (head.flags & kLastOfUnit) != 0;
   if (to > 0xFFFF'FFFF || (end && (is_last || to > *end)) || (is_last && after != pieces.end())) return false;
   pieces.emplace(head.offset, Bytes(payload.begin(), payload.end()));
   if (is_last) end = static_cast<std::uint32_t>(to);
@@ -127,13 +127,13 @@ bool Km3Slots::Unit::add(const Head& head, std::span<const std::byte> payload) {
 void Km3Slots::place(const Head& head, std::span<const std::byte> payload) {
   if (head.slice < next_) return end(Km3Fate::too_late);
   const auto floor = static_cast<std::size_t>(head.floor - floors_.first);
-  Stream& stream = streams_[floor][head.kind == 1 ? kHits : head.kind - 2U];
+  Stream& stream = streams_[floor][head.kind == 1 ? kHitsKind : head.kind - 2U];
   if (!stream.units[head.slice].add(head, payload)) return end(Km3Fate::again);
   stream.is_known = true;
   stream.is_silent = false;
   stream.newest = std::max(stream.newest, head.slice);
   ++held_;
-  held_bytes_ += kHeadBytes + payload.size();
+  held_bytes_ += kFloorHeadBytes + payload.size();
 }
 
 bool Km3Slots::ready(std::uint64_t now_ns, bool at_end) {
@@ -162,7 +162,7 @@ bool Km3Slots::ready(std::uint64_t now_ns, bool at_end) {
 // The words of a unit's records by slot; nothing: it has others. Of sound, whose places are times, what comes before a hole.
 std::optional<Km3Slots::Words> Km3Slots::words_of(const Unit& unit, std::size_t kind) {
   const bool is_sound = kind == 1 || kind == 2;
-  const std::size_t slot = kind == kHits ? 0 : kSlotOfKind + kind, record = 2 * kRecordWords[slot];
+  const std::size_t slot = kind == kHitsKind ? 0 : kSlotOfKind + kind, record = 2 * kRecordWords[slot];
   Bytes bytes;
   for (const auto& [offset, piece] : unit.pieces) {
     if (is_sound && offset != bytes.size()) break;
@@ -173,9 +173,9 @@ std::optional<Km3Slots::Words> Km3Slots::words_of(const Unit& unit, std::size_t 
   bytes.resize(bytes.size() / record * record);
   Words words;
   for (std::size_t at = 0; at < bytes.size(); at += 2) {
-    const std::size_t module = kind == kHits ? std::to_integer<std::size_t>(bytes[at / record * record]) : 0;
+    const std::size_t module = kind == kHitsKind ? std::to_integer<std::size_t>(bytes[at / record * record]) : 0;
     if (module >= kModules) return std::nullopt;
-    words[slot + module].push_back(word_of(bytes, at));
+    words[slot + module].push_back(slot_word(bytes, at));
   }
   return words;
 }
@@ -189,7 +189,7 @@ bool Km3Slots::fits(const Words& words, std::uint32_t frames) const {
 }
 
 void Km3Slots::carry_unit(Unit unit, std::size_t kind, Carried& to) {
-  for (const auto& [offset, bytes] : unit.pieces) held_bytes_ -= kHeadBytes + bytes.size();
+  for (const auto& [offset, bytes] : unit.pieces) held_bytes_ -= kFloorHeadBytes + bytes.size();
   held_ -= unit.pieces.size();
   const std::uint32_t frames = floors_.slice_frames - to.left_out;
   const std::optional<Words> words = words_of(unit, kind);
@@ -211,7 +211,7 @@ void Km3Slots::carry(std::size_t floor) {
     const bool has = unit != stream.units.end();
     is_there = is_there || has;
     if (!has) {
-      is_whole = is_whole && kind != kHits && !stream.is_known;  // a kind that a floor never sends is not missing, but for hits
+      is_whole = is_whole && kind != kHitsKind && !stream.is_known;  // a kind that a floor never sends is not missing, but for hits
       continue;
     }
     const std::optional<Words> words = words_of(unit->second, kind);
