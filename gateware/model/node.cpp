@@ -7,10 +7,12 @@ namespace {
 
 // Words of all ports side by side.
 struct XgmiiPorts {
-  static void in(Vnanet_node& top, std::span<WireSource> sources, std::uint64_t cycle) {
+  static constexpr std::uint64_t reset_cycles = 8;
+
+  static void in(Vnanet_node& top, const Surroundings& around) {
     std::uint32_t controls = 0;
-    for (std::size_t port = 0; port < sources.size(); ++port) {
-      const XgmiiWord word = sources[port].next_word(cycle);
+    for (std::size_t port = 0; port < around.in.size(); ++port) {
+      const XgmiiWord word = around.in[port].next_word(around.cycle);
       top.xgmii_rxd[2 * port] = static_cast<std::uint32_t>(word.data);
       top.xgmii_rxd[2 * port + 1] = static_cast<std::uint32_t>(word.data >> 32);
       controls |= std::uint32_t{word.control} << (8 * port);
@@ -18,10 +20,10 @@ struct XgmiiPorts {
     top.xgmii_rxc = controls;
   }
 
-  static void out(const Vnanet_node& top, std::span<WireSink> sinks, std::uint64_t cycle) {
-    for (std::size_t port = 0; port < sinks.size(); ++port) {
+  static void out(const Vnanet_node& top, const Surroundings& around) {
+    for (std::size_t port = 0; port < around.out.size(); ++port) {
       const std::uint64_t data = top.xgmii_txd[2 * port] | std::uint64_t{top.xgmii_txd[2 * port + 1]} << 32;
-      sinks[port].take(XgmiiWord{data, static_cast<std::uint8_t>(top.xgmii_txc >> (8 * port))}, cycle);
+      around.out[port].take(XgmiiWord{data, static_cast<std::uint8_t>(top.xgmii_txc >> (8 * port))}, around.cycle);
     }
   }
 };

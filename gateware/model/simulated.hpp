@@ -12,18 +12,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/floor_links.hpp"
 #include "model/host_bus.hpp"
 #include "model/wire.hpp"
 #include "verilated.h"
 
 namespace nanet::gateware {
 
-// In and out: a wire a port. cycle: the number of the one that comes next.
+// In and out: a wire a port. cycle: the number of the one that comes next. floors: of a node with links of floors, which has no wires.
 struct Surroundings {
   HostBus& bus;
   std::span<WireSource> in;
   std::span<WireSink> out;
   std::uint64_t& cycle;
+  FloorLinks* floors;
 };
 
 class Simulated {
@@ -35,10 +37,11 @@ class Simulated {
   virtual void write(std::uint32_t offset, std::uint64_t value) = 0;
 };
 
-// Of the node, whose class takes long to compile.
+// Of the nodes, whose classes take long to compile.
 std::unique_ptr<Simulated> simulate_node(const Surroundings& around, std::uint64_t seed);
+std::unique_ptr<Simulated> simulate_km3_node(const Surroundings& around, std::uint64_t seed);
 
-// Top: the class that Verilator made. Wires: in(top, sources, cycle) and out(top, sinks, cycle) are the pins of its ports.
+// Top: the class that Verilator made. Wires: in(top, around) and out(top, around) are the pins of its ports, and clocks that only they have.
 template <class Top, class Wires>
 class SimulatedAs final : public Simulated {
  public:
@@ -50,12 +53,11 @@ class SimulatedAs final : public Simulated {
   ~SimulatedAs() override { top_->final(); }
 
   void reset() override {
-    constexpr std::uint64_t kResetCycles = 8;
     top_->rst = 1;
     top_->s_axil_awvalid = top_->s_axil_wvalid = top_->s_axil_arvalid = 0;
     top_->s_axil_bready = top_->s_axil_rready = 1;
     top_->s_axil_wstrb = 0xFF;
-    step(kResetCycles);
+    step(Wires::reset_cycles);
     top_->rst = 0;
     step(1);
   }
@@ -75,6 +77,7 @@ class SimulatedAs final : public Simulated {
   void host_out();
 
   Surroundings around_;
+  Wires wires_;
   VerilatedContext context_;
   std::unique_ptr<Top> top_;
 };
@@ -114,13 +117,13 @@ void SimulatedAs<Top, Wires>::host_out() {
 template <class Top, class Wires>
 void SimulatedAs<Top, Wires>::step_one() {
   Top& top = *top_;
-  Wires::in(top, around_.in, around_.cycle);
+  wires_.in(top, around_);
   host_in();
   top.clk = 0;
   top.eval();
   if (!top.rst) {
     host_out();
-    Wires::out(top, around_.out, around_.cycle);
+    wires_.out(top, around_);
   }
   around_.bus.land(around_.cycle);
   context_.time(around_.cycle);  // of messages

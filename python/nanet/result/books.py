@@ -38,6 +38,10 @@ LINK_LOSSES = {
     "node_parts_dropped": "parts of events that it dropped: late, of a wrong clock, or of a port that it does not merge",
     "node_events_partial": "events that lacked a part, and left it so or not at all",
     "node_events_cut": "events that left it without the hits for which it had no room",
+    "fibre_packets_refused": "packets of floors that a node's fibres could not carry: not of its floors, run or time, or without room",
+    "fibre_packets_held": "packets of floors that still waited for their slice",
+    "fibre_frames_dropped": "frames of floors that the node dropped: bad, of no run, or without room",
+    "fibre_packets_dropped": "packets that the node made of frames and had no room for",
 }
 """Losses that only a link knows of, in packets where nothing else is said."""
 
@@ -46,7 +50,16 @@ _OF_NODES = {
     "node_parts_dropped": ("merge", ("late", "jump", "disabled")),
     "node_events_partial": ("events", ("missing", "overflow")),
     "node_events_cut": ("events", ("cut",)),
-}
+    "fibre_packets_refused": (
+        "fibre", ("bad_head", "wrong_floor", "no_slot", "untimed", "wrong_run", "wrong_time", "too_late", "again", "bad_record", "no_room",
+                  "no_frame"),
+    ),
+    "fibre_packets_held": ("fibre", ("held",)),
+    "fibre_frames_dropped": (
+        "km3", ("drop_head", "drop_floor", "drop_cut", "drop_code", "drop_symbol", "drop_crc", "unplaced", "full", "overrun"),
+    ),
+    "fibre_packets_dropped": ("km3", ("queue_full", "no_route")),
+}  # fmt: skip
 """Groups and counters of `nic_counts` that are losses."""
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}

@@ -151,11 +151,19 @@ def answers(written: int, stats: Mapping[str, int]) -> Hop:
 
 
 class NodeCounts:
-    """The counters of a node that merges events, by group, port and name."""
+    """The counters of a node, by group, port and name."""
 
     def __init__(self, link: LinkReading) -> None:
         self._counts = {(group["name"], group["port"]): group["counts"] for group in link["nic_counts"]}
         self.ports = sorted(port for name, port in self._counts if name == "wire" and port is not None)
+
+    def has(self, name: str) -> bool:
+        """Whether it has a group of the whole node."""
+        return (name, None) in self._counts
+
+    def floors(self) -> list[int]:
+        """Ports that have a floor."""
+        return sorted(port for name, port in self._counts if name == "floor" and port is not None)
 
     def group(self, name: str, port: int | None = None) -> Mapping[str, int]:
         """Counters of a group."""
@@ -171,10 +179,12 @@ class NodeCounts:
 
 
 def node(link: LinkReading) -> list[Hop]:
-    """A node that merges the events of boards, from each wire to the host. None: the link has no such node."""
+    """A node, from each wire to the host. None: the link has none."""
     if not link["nic_counts"]:
         return []
     counts, name = NodeCounts(link), link["name"]
+    if counts.has("fibre"):
+        return _floors(name, counts)
     found = [_node_port(f"{name}, port {port}", counts, port) for port in counts.ports]
     dropped = {name: counts.merged(name) for name in ("late", "jump", "disabled")}
     merged = counts.merged("part")
@@ -189,6 +199,27 @@ def node(link: LinkReading) -> list[Hop]:
         events.name_up_to("in_refused_packets", events.unexplained)
     packets = Hop(f"{name}, merged packets", counts.events("packet"), int(given["packets"]), refused)
     return [*found, events, packets]
+
+
+def _floors(name: str, counts: NodeCounts) -> list[Hop]:
+    """A node with links of KM3NeT's floors: packets to the fibres, frames of each, packets of each, and those to the host."""
+    fibre, given = counts.group("fibre"), int(counts.group("given")["packets"])
+    refused = {key: int(count) for key, count in fibre.items() if key not in ("received", "carried")}
+    found = [Hop(f"{name}, packets to the fibres", int(fibre["received"]), int(fibre["carried"]), refused)]
+    forwarded = 0
+    for port in counts.floors():
+        km3 = counts.group("km3", port)
+        dropped = {
+            key: int(count) for key, count in km3.items() if key.startswith("drop_") or key in ("unplaced", "full", "overrun")
+        }
+        found.append(
+            Hop(f"{name}, frames of port {port}", int(counts.group("floor", port)["frames"]), int(km3["placed"]), dropped, "frames")
+        )
+        left = {key: int(km3[key]) for key in ("queue_full", "no_route")}
+        found.append(Hop(f"{name}, packets of port {port}", int(km3["packet"]), int(km3["forwarded"]), left))
+        forwarded += int(km3["forwarded"])
+    host = {key: int(count) for key, count in counts.group("host").items() if key != "stored"}
+    return [*found, Hop(f"{name}, packets to the host", forwarded, given, host)]
 
 
 def _node_port(name: str, counts: NodeCounts, port: int) -> Hop:

@@ -25,6 +25,7 @@ std::any read_gateware(const config::Value& keys) {
   if (own.nic.given()) config.card = own.nic;
   config.line_gbps = own.line_gbps;
   config.merge = own.merge;
+  config.floors = own.floors;
   return config;
 }
 
@@ -50,6 +51,17 @@ std::optional<config::Problem> merge_rules(const LinkConfig& config, const link:
   return refuse_useless(config, {{"senders", !config.senders.empty(), "an event of several boards has no one sender"}});
 }
 
+// What the node's ports make of floors' frames has one format, and no sender.
+std::optional<config::Problem> floor_rules(const LinkConfig& config) {
+  const std::string link = "link '" + config.name + "'";
+  if (config.protocol->name != "km3-floor") {
+    return config::Problem{"protocol", link + " has links of floors and protocol " + std::string(config.protocol->name),
+                           "what comes out of the node are packets of floors",
+                           "set protocol to km3-floor, or remove gateware.floors"};
+  }
+  return refuse_useless(config, {{"senders", !config.senders.empty(), "frames of a floor have no address"}});
+}
+
 std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
   const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
   const Card& card = own.card;
@@ -57,6 +69,7 @@ std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
   if (own.merge) return merge_rules(config, *own.merge);
+  if (own.floors) return floor_rules(config);
   if (!card) return std::nullopt;
   if (config.endpoint.starts_with("gateware://0.0.0.0:")) {
     return config::Problem{"endpoint", "link '" + config.name + "' has no address of its own",
@@ -69,7 +82,12 @@ std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
 }
 
 std::optional<config::Problem> no_next_hop(const LinkConfig& config) {
-  const Card card = section_of<link::GatewareConfig>(config).card;
+  const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
+  const Card& card = own.card;
+  if (own.floors) {
+    return config::Problem{"via", "answers cannot leave by link '" + config.name + "'",
+                           "only slow control goes over the links of floors", "remove via, so that they leave by a socket"};
+  }
   if (!card || !card->next_hop.empty()) return std::nullopt;
   return config::Problem{"via", "answers cannot leave by link '" + config.name + "'",
                          "its card answers ARP but does not ask where they go",

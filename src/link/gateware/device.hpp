@@ -56,7 +56,7 @@ class SimDevice final : public Device {
   }
   void poll() override { model_.step(); }
   bool wait(std::uint64_t timeout_ns) override {
-    const auto cycles = static_cast<std::uint64_t>(static_cast<double>(timeout_ns) / nanet::gateware::ns_per_cycle(model_.line()));
+    const auto cycles = static_cast<std::uint64_t>(static_cast<double>(timeout_ns) / model_.cycle_ns());
     const std::uint64_t until = model_.cycle() + cycles;
     while (!model_.bus().take_message()) {
       if (model_.cycle() >= until) return false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "link/gateware/card_link.hpp"
+#include "link/gateware/km3_link.hpp"
 #include "nanet/base/build_info.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/link/udp.hpp"
@@ -324,7 +325,7 @@ std::unique_ptr<Link> open_wire(const GatewareConfig& own, std::uint32_t port) {
   UdpConfig udp;
   udp.name = port == 0 ? own.name : own.name + ", port " + std::to_string(port);
   udp.listen = own.listen;
-  udp.packet_bytes_max = own.packet_bytes_max;
+  udp.packet_bytes_max = own.floors ? Km3Link::wire_bytes_max : own.packet_bytes_max;
   if (port == 0) udp.destinations = own.destinations;
   if (own.listen) udp.source_port = SourcePort::listen;  // as the NIC would
   if (udp.listen) {
@@ -338,6 +339,7 @@ std::unique_ptr<Link> open_wire(const GatewareConfig& own, std::uint32_t port) {
 std::unique_ptr<Link> open(const void* config) {
   const GatewareConfig& own = *static_cast<const GatewareConfig*>(config);
   if (own.card) return open_card(own);
+  if (own.floors) return std::make_unique<Km3Link>(open_wire(own, 0), own);
   std::vector<std::unique_ptr<Link>> wires;
   const std::uint32_t ports = own.merge ? own.merge->ports : 1;
   for (std::uint32_t port = 0; port < ports; ++port) wires.push_back(open_wire(own, port));

@@ -63,9 +63,9 @@ bool NicReceiver::hand_on(RxBatch& batch, std::span<std::byte> room, std::span<R
     bytes_.add(payload.size());
   }
   events_.add(buffer_->event_count);
+  driver_.release(1, buffer_->clop);
   buffer_ = nullptr;
   next_packet_ = 0;
-  driver_.release();
   return true;
 }
 

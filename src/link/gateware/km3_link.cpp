@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/gateware/km3_link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link::gateware {
+namespace {
+
+using nanet::gateware::Design;
+using nanet::gateware::FrameTime;
+
+constexpr std::size_t kFloorPacketsAtOnce = 64, kFloorRoomBytes = 1 << 20;
+constexpr std::size_t kFloorBytesMax = 64 << 20;   // of packets that wait for their slice; the socket keeps the next ones
+constexpr std::uint64_t kFrameQuietCycles = 8000;  // after a frame's end until all of it is with the host
+constexpr std::uint64_t kLinkCyclesMax = 200'000;  // until every link is aligned
+constexpr std::uint32_t kFrameUs = 100;
+constexpr std::uint32_t kLookCycles = 32;  // cycles between two looks
+
+NicConfig four_clops() {
+  const ClopConfig clop{.timeout_ns = 20'000};
+  return {.clops = std::vector<ClopConfig>(kKm3Classes, clop)};
+}
+
+}  // namespace
+
+Km3Link::Nic::Nic(const GatewareConfig& config)
+    : model({.write_cycles = 30, .read_cycles_min = 60, .read_cycles_max = 160, .busy_per_1024 = 16, .seed = config.seed},
+            nanet::gateware::Line::gbps_10, config.floors->mbps == 2500 ? Design::km3_2500 : Design::km3_800),
+      driver(device, four_clops()),
+      node(device),
+      receiver(driver, config) {}
+
+Km3Link::Km3Link(std::unique_ptr<Link> wire, const GatewareConfig& config)
+    : config_(config),
+      wire_(std::move(wire)),
+      slice_frames_(config.floors->slice_us / kFrameUs),
+      nic_(std::make_unique<Nic>(config)),
+      slots_({.tower = static_cast<std::uint8_t>(config.floors->tower),
+              .first = static_cast<std::uint8_t>(config.floors->first),
+              .count = config.floors->floors,
+              .slice_frames = slice_frames_},
+             nic_->model.floors().geometry()),
+      room_(std::max(kFloorRoomBytes, wire_->min_room_bytes())),
+      arrived_(kFloorPacketsAtOnce) {
+  set_up_ports();
+}
+
+void Km3Link::set_up_ports() {
+  const GatewareFloors& floors = *config_.floors;
+  const auto& words = this->floors().geometry().slot_words;
+  const std::uint32_t together = floors.mbps == 2500 ? 2 : 6;  // modules in a packet
+  const std::uint32_t longest = 32 + 2 * together * words.front();
+  if (config_.packet_bytes_max < longest) {
+    throw SetupError("link " + config_.name + " cannot receive packets of " + std::to_string(longest) + " bytes",
+                     "so long may those of a frame be", "raise packet_bytes_max");
+  }
+  Km3Node& node = nic_->node;
+  for (std::uint32_t port = 0; port < floors.floors; ++port) {
+    Km3Port to{.tower = static_cast<std::uint8_t>(floors.tower), .floor = static_cast<std::uint8_t>(floors.first + port)};
+    for (std::uint8_t k = 0; k < kKm3Classes; ++k) to.clops[k] = k;
+    to.sources.fill(static_cast<std::uint16_t>(port));
+    node.set_port(port, to);
+  }
+  for (std::uint64_t cycles = 0; cycles < kLinkCyclesMax; cycles += 2000) {
+    bool all = true;
+    for (std::uint32_t port = 0; port < floors.floors; ++port) all = all && node.state(port).aligned && node.state(port).sends;
+    if (all) return;
+    pass(2000);
+  }
+  throw SetupError("link " + config_.name + " has fibres that are not aligned", "a fault of the gateware", "report it");
+}
+
+void Km3Link::give_none() {
+  for (auto& end : floors().ends()) {
+    if (end.due()) end.give(std::nullopt);
+  }
+}
+
+// Frames that are due meanwhile are left out.
+void Km3Link::pass(std::uint64_t cycles) {
+  for (std::uint64_t k = 0; k < cycles; k += kLookCycles) {
+    if (floors().stand()) give_none();
+    nic_->model.step(kLookCycles);
+  }
+}
+
+// The GPS says another second, and all ports begin the run with it. Frames until then have no run.
+void Km3Link::begin_run() {
+  run_ = *slots_.next_run();
+  slots_.begin_run();
+  place_ = 0;
+  nic_->node.set_time(run_->second);
+  pass(400);
+  floors().pulse();
+  for (std::uint32_t port = 0; port < config_.floors->floors; ++port) nic_->node.begin_run(port, *run_);
+  const FrameTime first{run_->second, 0};
+  constexpr std::uint64_t kCyclesMax = 4 * 16'000;  // frames
+  for (std::uint64_t cycles = 0; cycles < kCyclesMax; cycles += kLookCycles) {
+    if (floors().due() == first) return;
+    pass(kLookCycles);
+  }
+  ++lost_runs_;
+}
+
+// The frames of all floors that are due, once their slice has come.
+bool Km3Link::give_frames(std::uint64_t now_ns) {
+  if (place_ == 0) {
+    if (!slots_.ready(now_ns, wire_->finished())) return false;
+    slots_.open_slice();
+  }
+  auto& ends = floors().ends();
+  for (std::size_t port = 0; port < ends.size(); ++port) ends[port].give(slots_.frame(port, place_));
+  place_ = (place_ + 1) % slice_frames_;
+  return true;
+}
+
+bool Km3Link::is_busy() const {
+  return nic_->receiver.has_buffer() || (run_ && !floors().stand()) || place_ != 0 || nic_->model.cycle() < busy_until_;
+}
+
+void Km3Link::take_from_wire(std::uint64_t now_ns) {
+  while (slots_.held_bytes() < kFloorBytesMax) {
+    const RxBatch batch = wire_->receive(room_, arrived_, now_ns);
+    for (std::uint32_t k = 0; k < batch.packet_count; ++k) {
+      slots_.take(std::span(room_).subspan(arrived_[k].offset, arrived_[k].bytes), now_ns);
+    }
+    if (batch.packet_count == 0) return;
+  }
+}
+
+RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  RxBatch batch;
+  NicReceiver& receiver = nic_->receiver;
+  take_from_wire(now_ns);
+  if (slots_.next_run() && !is_busy()) begin_run();
+  for (std::uint32_t cycles = 0;; cycles += kLookCycles) {
+    if (run_ && (!floors().stand() || give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
+    if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, {});
+    if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
+    nic_->model.step(kLookCycles);
+  }
+  receiver.end_call(batch);
+  return batch;
+}
+
+void Km3Link::send(std::span<const TxPacket> packets, std::uint64_t) {
+  const std::lock_guard lock(mutex_);
+  ++own_.tx_calls;
+  own_.tx_dropped += packets.size();
+}
+
+void Km3Link::wait(std::uint64_t timeout_ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_busy()) return;
+  }
+  wire_->wait(timeout_ns);
+}
+
+bool Km3Link::finished() const {
+  const std::lock_guard lock(mutex_);
+  return wire_->finished() && slots_.held() == 0 && !is_busy();
+}
+
+LinkStats Km3Link::stats() const {
+  const std::lock_guard lock(mutex_);
+  const bool busy = is_busy();
+  LinkStats stats = own_;
+  nic_->receiver.add_stats(stats);
+  nic_->node.add_stats(stats);
+  const LinkStats wire = wire_->stats();
+  stats.rx_kernel_dropped += wire.rx_kernel_dropped;
+  stats.rx_errors += wire.rx_errors;
+  stats.rx_truncated += wire.rx_truncated;
+  if (busy)
+    busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // reading takes time of the node: something may have come meanwhile
+  return stats;
+}
+
+std::optional<NicTimes> Km3Link::nic_times() const {
+  const std::lock_guard lock(mutex_);
+  const bool busy = is_busy();
+  NicTimes times = nic_->receiver.times("RTL, simulated");
+  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
+  return times;
+}
+
+std::vector<NicCounts> Km3Link::nic_counts() const {
+  const std::lock_guard lock(mutex_);
+  const bool busy = is_busy();
+  NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
+  for (std::size_t k = 0; k < kKm3Fates; ++k) fibre.counts.emplace_back(kKm3FateNames[k], slots_.fate(static_cast<Km3Fate>(k)));
+  fibre.counts.emplace_back("held", slots_.held());
+  std::vector<NicCounts> groups{std::move(fibre)};
+  for (std::uint32_t port = 0; port < config_.floors->floors; ++port) {
+    groups.push_back({"floor", port, {{"frames", floors().ends()[port].frames()}}});
+  }
+  for (NicCounts& group : nic_->node.counts()) {
+    if (!group.port || *group.port < config_.floors->floors) groups.push_back(std::move(group));
+  }
+  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}}});
+  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
+  return groups;
+}
+
+Endpoint Km3Link::local() const {
+  Endpoint own = wire_->local();
+  own.scheme = "gateware";
+  return own;
+}
+
+std::string Km3Link::path() const {
+  return "simulated node with links of " + std::to_string(config_.floors->floors) + " floors at " +
+         std::to_string(config_.floors->mbps) + " Mb/s, packets from: " + wire_->path();
+}
+
+std::vector<std::string> Km3Link::notes() const {
+  std::vector<std::string> notes = wire_->notes();
+  if (const std::uint64_t strays = stray_count(); strays != 0) {
+    notes.push_back("link " + config_.name + ": the node touched memory that was not registered for it " + std::to_string(strays) +
+                    " times (a fault of the gateware) report it");
+  }
+  const std::lock_guard lock(mutex_);
+  if (lost_runs_ != 0) {
+    notes.push_back("link " + config_.name + ": the node did not begin " + std::to_string(lost_runs_) +
+                    " runs (it did not take the time of the GPS, a fault of the gateware) report it");
+  }
+  return notes;
+}
+
+std::uint64_t Km3Link::stray_count() const {
+  const std::lock_guard lock(mutex_);
+  return nic_->model.bus().stray_count();
+}
+
+}  // namespace nanet::link::gateware

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link/gateware/km3_node.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "link/gateware/nic_counts.hpp"
+#include "nanet/setup_error.hpp"
+
+namespace nanet::link::gateware {
+namespace {
+
+namespace km3_reg {
+// Offsets of registers/km3.rdl, behind the window of nic.rdl.
+constexpr std::uint32_t window = 0x1000, gps_set = window + 0x08, gps = window + 0x10;
+constexpr std::uint32_t port = window + 0x100, port_stride = 0x40;
+constexpr std::uint32_t control = 0x00, run_second = 0x08, run = 0x10, clops = 0x18, sources = 0x20, state = 0x28;
+constexpr std::uint32_t port_count = window + 0x400, port_count_stride = 0x200, node_count = window + 0xC00;
+constexpr std::uint32_t nic_geometry = 0x008, host_count = 0x800;
+constexpr std::uint64_t enable = 1, sampled = 2;
+}  // namespace km3_reg
+
+}  // namespace
+
+Km3Node::Km3Node(Device& device)
+    : device_(device), geometry_(device.read(km3_reg::window)), clops_(device.read(km3_reg::nic_geometry) & 0xFF) {
+  if (ports() >= 1 && ports() <= 4 && mbps() != 0 && frames_per_s() != 0) return;
+  throw SetupError("the device is no node with links of floors", "its registers say " + std::to_string(geometry_) + " of them",
+                   "use gateware and driver of one version");
+}
+
+void Km3Node::need_port(std::size_t port) const {
+  if (port < ports()) return;
+  throw SetupError("the node has no port " + std::to_string(port), "there are " + std::to_string(ports()) + ", a floor each",
+                   "use fewer floors, or several nodes");
+}
+
+void Km3Node::write(std::size_t port, std::uint32_t offset, std::uint64_t value) {
+  device_.write(km3_reg::port + km3_reg::port_stride * static_cast<std::uint32_t>(port) + offset, value);
+}
+
+void Km3Node::set_port(std::size_t port, const Km3Port& to) {
+  need_port(port);
+  std::uint64_t clops = 0, sources = 0;
+  for (unsigned k = 0; k < kKm3Classes; ++k) {
+    if (to.clops[k] >= clops_) {
+      throw SetupError("port " + std::to_string(port) + " of the node cannot send to CLOP " + std::to_string(to.clops[k]),
+                       "the NIC has " + std::to_string(clops_), "choose a lower one");
+    }
+    clops |= field(to.clops[k], 4 * k);
+    sources |= field(to.sources[k], 16 * k);
+  }
+  write(port, km3_reg::clops, clops);
+  write(port, km3_reg::sources, sources);
+  write(port, km3_reg::control, km3_reg::enable | (to.sampled ? km3_reg::sampled : 0) | field(to.floor, 8) | field(to.tower, 16));
+}
+
+void Km3Node::begin_run(std::size_t port, const Km3Run& run) {
+  need_port(port);
+  if (run.run >> 31 != 0 || run.slice_frames == 0 || run.slice_frames > frames_per_s()) {
+    throw SetupError("port " + std::to_string(port) + " of the node cannot begin run " + std::to_string(run.run) +
+                         " of slices of " + std::to_string(run.slice_frames) + " frames",
+                     "runs are below 2^31, and slices have 1 to " + std::to_string(frames_per_s()) + " frames",
+                     "choose another number or another slice");
+  }
+  write(port, km3_reg::run_second, run.second);
+  write(port, km3_reg::run, run.run | field(run.slice_frames, 32));
+}
+
+void Km3Node::disable(std::size_t port) {
+  need_port(port);
+  write(port, km3_reg::control, 0);
+}
+
+void Km3Node::set_time(std::uint32_t second) { device_.write(km3_reg::gps_set, second); }
+
+std::optional<std::uint32_t> Km3Node::second() const {
+  const std::uint64_t gps = device_.read(km3_reg::gps);
+  if ((gps >> 32 & 1) == 0) return std::nullopt;
+  return static_cast<std::uint32_t>(gps);
+}
+
+Km3LinkState Km3Node::state(std::size_t port) const {
+  need_port(port);
+  const std::uint64_t state = device_.read(km3_reg::port + km3_reg::port_stride * static_cast<std::uint32_t>(port) + km3_reg::state);
+  return {.aligned = (state & 1) != 0,
+          .sends = (state >> 1 & 1) != 0,
+          .slip = static_cast<std::uint8_t>(state >> 8 & 0x1F),
+          .trip_words = static_cast<std::uint32_t>(state >> 32 & 0xFFFF)};
+}
+
+std::uint64_t Km3Node::count(std::size_t port, unsigned counter) const {
+  return device_.read(km3_reg::port_count + km3_reg::port_count_stride * static_cast<std::uint32_t>(port) + 8 * counter);
+}
+
+std::uint64_t Km3Node::node_count(unsigned counter) const { return device_.read(km3_reg::node_count + 8 * counter); }
+
+std::vector<NicCounts> Km3Node::counts() const {
+  std::vector<NicCounts> groups;
+  for (std::uint32_t port = 0; port < ports(); ++port) {
+    NicCounts& group = groups.emplace_back(NicCounts{"km3", port, {}});
+    for (unsigned k = 0; k < km3::count; ++k) group.counts.emplace_back(km3::kNames[k], count(port, k));
+  }
+  NicCounts& node = groups.emplace_back(NicCounts{"km3_node", {}, {}});
+  for (unsigned k = 0; k < km3_node::count; ++k) node.counts.emplace_back(km3_node::kNames[k], node_count(k));
+  NicCounts& host = groups.emplace_back(NicCounts{"host", {}, {}});
+  for (unsigned k = rx::stored; k < rx::bad; ++k)
+    host.counts.emplace_back(rx::kNames[k], device_.read(km3_reg::host_count + 8 * k));
+  return groups;
+}
+
+void Km3Node::add_stats(LinkStats& stats) const {
+  for (std::uint32_t port = 0; port < ports(); ++port) {
+    for (const unsigned counter : km3::kDropped) stats.rx_kernel_dropped += count(port, counter);
+  }
+}
+
+}  // namespace nanet::link::gateware

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node with links of KM3NeT's floors has beside a NIC (gateware/registers/km3.rdl): floors, runs, the GPS, and what its ports count. The host's port,
+// with CLOPs and the TX ring that slow control leaves by, is NicDriver's.
+//
+// Thread rules: one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "link/gateware/device.hpp"
+#include "nanet/link/link.hpp"
+
+namespace nanet::link::gateware {
+
+// What packets of a port are made of: optical modules, hydrophones, instruments, slow control's answers.
+inline constexpr std::size_t kKm3Classes = 4;
+
+struct Km3Port {
+  std::uint8_t tower = 0;
+  std::uint8_t floor = 1;                            // whose frames are wanted
+  bool sampled = false;                              // its optical modules send sampled hits
+  std::array<std::uint8_t, kKm3Classes> clops{};     // that the packets of each class go to
+  std::array<std::uint16_t, kKm3Classes> sources{};  // PacketRef::source
+};
+
+struct Km3Run {
+  std::uint32_t run = 0;           // below 2^31
+  std::uint32_t second = 0;        // of GPS, that slice 0 begins with
+  std::uint32_t slice_frames = 1;  // of a slice, 1 to those of a second
+};
+
+struct Km3LinkState {
+  bool aligned = false;  // its receiver
+  bool sends = false;
+  std::uint8_t slip = 0;         // bits
+  std::uint32_t trip_words = 0;  // the round trip, as measured last, after whole frames of it
+};
+
+class Km3Node {
+ public:
+  // Throws SetupError where it is another node.
+  explicit Km3Node(Device& device);
+
+  std::uint32_t ports() const { return geometry_ & 0xFF; }
+  std::uint32_t mbps() const { return geometry_ >> 16 & 0xFFFF; }
+  std::uint32_t frames_per_s() const { return geometry_ >> 32 & 0xFFFF; }
+
+  // Of a port that there is. Both throw SetupError: there is no such port or CLOP; a run that no port can have. The port's frames become packets from the
+  // run's beginning on.
+  void set_port(std::size_t port, const Km3Port& to);
+  void begin_run(std::size_t port, const Km3Run& run);
+  void disable(std::size_t port);
+
+  void set_time(std::uint32_t second);          // that the next pulse of the GPS begins
+  std::optional<std::uint32_t> second() const;  // nothing: none was set, or no pulse came since
+
+  Km3LinkState state(std::size_t port) const;
+  std::uint64_t count(std::size_t port, unsigned counter) const;  // nic_counts.hpp: km3
+  std::uint64_t node_count(unsigned counter) const;               // km3_node
+
+  // Groups km3 of every port, km3_node and host: as gateware/registers/counts.toml names them.
+  std::vector<NicCounts> counts() const;
+
+  // What its ports have dropped. What the host's has is NicReceiver's.
+  void add_stats(LinkStats& stats) const;
+
+ private:
+  void need_port(std::size_t port) const;
+  void write(std::size_t port, std::uint32_t offset, std::uint64_t value);
+
+  Device& device_;
+  std::uint64_t geometry_;
+  std::uint64_t clops_;
+};
+
+}  // namespace nanet::link::gateware
