@@ -27,6 +27,9 @@ module bench_top #(
     input  logic        s_axis_tlast,
     input  logic [47:0] s_at,
     input  logic        s_timed,
+    input  logic [ 7:0] s_floor,
+    input  logic [ 7:0] s_tower,
+    input  logic        s_sampled,
     input  logic [63:0] s_start_cycle,
     input  logic [16*GROUPS-1:0] s_words,
 
@@ -53,6 +56,7 @@ module bench_top #(
     output logic        gps_set,
     output logic [31:0] gps_second,
     output logic        known,
+    output logic        begun,
     output logic        count_pulse,
     output logic        error_period,
     output logic        error_silent
@@ -60,7 +64,7 @@ module bench_top #(
   km3_pkg::port_settings_t settings;
   assign settings = '{run_begins, run, run_second, slice_frames, enable, sampled, tower, floor, clops, sources};
   km3_pkg::head_t head;
-  assign head = '{'{6'd0, s_timed, 1'b1}, floor, s_at};
+  assign head = '{'{6'd0, s_timed, 1'b1}, s_floor, s_at};
   port_pkg::routed_t m_meta;
   assign m_route = m_meta.route;
   assign m_clop = m_meta.payload.clop;
@@ -72,7 +76,7 @@ module bench_top #(
       .OPTICAL_GROUPS(OPTICAL_GROUPS),
       .FRAMES_PER_S  (FRAMES_PER_S)
   ) i_packets (
-      .s_meta({head, s_start_cycle, 64'd0, s_words}),
+      .s_meta({head, s_sampled, s_tower, s_start_cycle, 64'd0, s_words}),
       .*
   );
   km3_gps #(
