@@ -65,10 +65,10 @@ class FloorSource:
 
 
 class Link:
-    """What the shore sends on `codes`, from now on."""
+    """What the shore sends on `codes`, from now on; nothing but idle words where `on` says that there is no light."""
 
-    def __init__(self, clock: Any, codes: Any, geometry: Geometry) -> None:
-        self.clock, self.codes, self.geometry = clock, codes, geometry
+    def __init__(self, clock: Any, codes: Any, geometry: Geometry, on: Any = None) -> None:
+        self.clock, self.codes, self.geometry, self.on = clock, codes, geometry, on
         self.words: list[Word] = []
         cocotb.start_soon(self._run())
 
@@ -76,7 +76,8 @@ class Link:
         edge = RisingEdge(self.clock)
         while True:
             await edge
-            self.words.append(decode(int(self.codes.value)))
+            dark = self.on is not None and self.on.value == 0
+            self.words.append(IDLE if dark else decode(int(self.codes.value)))
 
     def frames(self, since: int = 0, until: int | None = None) -> list[list[Word]]:
         """The words of each frame that began in these."""

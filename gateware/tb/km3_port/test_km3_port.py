@@ -52,7 +52,7 @@ class PortBench:
         self.came: list[Packet] = []
         self.sink = StreamSink(self.bench, "m_axis", self.came.append, pauses(self.rng, 0.2), META)
         self.source = StreamSource(self.bench, "s_axis")
-        for name in ("link_rst", "run_begins", "enable", "sampled", "gps_set"):
+        for name in ("link_rst", "div_wrong", "run_begins", "enable", "sampled", "gps_set"):
             getattr(dut, name).value = 0
         dut.tower.value, dut.floor.value = 7, 1
         self.route(CLOPS)
@@ -451,20 +451,28 @@ async def a_link_that_begins_anew_under_slow_control(dut: Any) -> None:
 
 @cocotb.test
 async def a_frame_that_is_cut_takes_payloads_with_it(dut: Any) -> None:
-    """Where the time jumps, the frame that was under way is none: what ended or went on in it is counted as cut, all else comes."""
+    """Where the time jumps, or the serialiser's divider, so that there is no light, the frame that was under way is none: what ended or went on in it is counted as cut, all
+    else comes."""
     port = PortBench(dut)
     await port.begin()
-    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY)
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY, dut.tx_on)
     sent: list[bytes] = []
     for turn in range(10 if SHORT else 50):
         for _ in range(port.rng.randrange(10)):
             sent.append(any_payload(port, len(sent)))
             port.source.send(Packet(sent[-1]))
         await port.ref.wait(port.rng.randrange(3 * GEOMETRY.frame_words))
-        words = port.rng.randrange(1, 60)  # of a frame that have gone
-        while link.words[-words] != (1, DOWN << 8 | K28_5):
+        # Words since a frame began: in it; or so that the next one is there when it has been seen that the divider stands wrong.
+        words = port.rng.randrange(1, 60) if turn % 2 else GEOMETRY.frame_words - port.rng.randrange(100)
+        while len(link.words) < words or link.words[-words] != (1, DOWN << 8 | K28_5):
             await port.ref.wait(1)
-        await port.set_time(SECOND + 10 * turn)
+        if turn % 2:
+            await port.set_time(SECOND + 10 * turn)
+        else:
+            dut.div_wrong.value = 1
+            await port.bench.wait_until(lambda: dut.tx_on.value == 0, 4000, "no light", 5)
+            dut.div_wrong.value = 0
+            await port.bench.wait_until(lambda: dut.tx_on.value == 1, 40_000, "light", 50)
     await port.ref.wait(12 * GEOMETRY.frame_words)
     counts = await port.finish()
     found, _ = whole_payloads(link.control(cut=True), sent)
