@@ -235,17 +235,17 @@ module km3_shore #(
   logic came;
   logic [7:0] came_since;
   km3_pkg::time_t came_at;
-  async_fifo #(
+  async_fifo #(  // is reset with the link: while the clock moves, a head that crosses would be measured wrong
       .WIDTH(56),
       .DEPTH(4)
   ) i_heads (
       .s_clk(rx_clk),
-      .s_rst(rx_rst),
+      .s_rst(rx_link_rst),
       .s_data({up_since, head.at}),
       .s_valid(up_head),
       .s_ready(),
       .m_clk(clk),
-      .m_rst(rst_kept),
+      .m_rst(anew),
       .m_data({came_since, came_at}),
       .m_valid(came),
       .m_ready(1'b1),
