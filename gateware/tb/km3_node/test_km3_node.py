@@ -52,10 +52,13 @@ class NodeBench(Bench):
         self.dut.pps.value = 0
         return rose
 
-    async def second(self) -> tuple[int, int]:
-        """What the register says, and how many seconds the links' clock says have begun since the pulse that set it, this late."""
+    async def seconds(self) -> int:
+        """That have begun since the pulse that set the time, as the register has it; the links' clock must say the same."""
+        least = (self.ref.cycle - self.pulsed - 40) // CYCLES_PER_S
         told = await self.read(KM3 + 0x10)
-        return told, (self.ref.cycle - self.pulsed - 20) // CYCLES_PER_S
+        begun = told - (1 << 32 | SECOND)
+        assert least <= begun <= (self.ref.cycle - self.pulsed) // CYCLES_PER_S
+        return begun
 
     async def begin(self, slice_frames: int = 5, reset_cycles: int = 40) -> list[Tower]:
         await self.reset(reset_cycles)
@@ -95,8 +98,10 @@ class NodeBench(Bench):
         """Of each port, then of the node."""
         names = ROWS["km3"]["names"]
         found = [{name: await self.read(COUNT + 0x200 * port + 8 * k) for k, name in enumerate(names)} for port in range(PORTS)]
-        found.append({name: await self.read(NODE_COUNT + 8 * k) for k, name in enumerate(ROWS["km3_node"]["names"])})
-        return found
+        return [*found, await self.node_counts()]
+
+    async def node_counts(self) -> dict[str, int]:
+        return {name: await self.read(NODE_COUNT + 8 * k) for k, name in enumerate(ROWS["km3_node"]["names"])}
 
     def frame(self, port: int, share: float) -> Frame:
         return Frame(any_slots(self.rng, GEOMETRY, share), floor=port + 1, tower=9)
@@ -150,8 +155,7 @@ async def every_kind_of_every_floor(dut: Any) -> None:
     assert len(bench.host.received) == sum(len(tower.packets) for tower in towers)
     times = {packet.arrival_ns for tower in towers for packet in tower.packets}
     assert {at for buffer in bench.host.arrivals_ns for at in buffer} <= times
-    told, begun = await bench.second()
-    assert told == 1 << 32 | SECOND + begun
+    await bench.seconds()
     assert await bench.read(KM3) == PORTS | TOGETHER << 8 | LINE_MBPS << 16 | FRAMES_PER_S << 32
     assert (node["gps_pulse"], node["gps_period"]) == (1, 0)
 
@@ -235,8 +239,11 @@ async def time_from_the_gps(dut: Any) -> None:
     """Pulses that are missing, too much or a cycle off are told, and the second goes on by the links' clock; one that the host sets anew is an error of every port's link."""
     bench = NodeBench(dut)
     await bench.begin()
-    number = (bench.ref.cycle - bench.pulsed) // CYCLES_PER_S + 1
-    before = (await bench.counts())[-1]
+    # A second without a pulse is over, and was told.
+    await bench.ref.wait(max(4, bench.pulsed + CYCLES_PER_S + 50 - bench.ref.cycle))
+    before = await bench.node_counts()
+    assert (before["gps_pulse"], before["gps_period"], before["gps_silent"]) == (1, 0, 1)
+    number = (bench.ref.cycle - bench.pulsed) // CYCLES_PER_S + 2
     for places, told in (
         ((0,), {}),
         ((0, 700), {"gps_period": 1}),
@@ -250,12 +257,12 @@ async def time_from_the_gps(dut: Any) -> None:
             await bench.ref.wait(bench.pulsed + number * CYCLES_PER_S + place - bench.ref.cycle)
             await bench.pulse()
         await bench.ref.wait(bench.pulsed + number * CYCLES_PER_S + 1000 - bench.ref.cycle)
-        after = (await bench.counts())[-1]
+        after = await bench.node_counts()
         wanted = {"gps_pulse": len(places)} | told
         assert {name: after[name] - before[name] for name in ("gps_pulse", "gps_period", "gps_silent")} == {
             name: wanted.get(name, 0) for name in ("gps_pulse", "gps_period", "gps_silent")
         }, (number, places)
-        assert await bench.second() == (1 << 32 | SECOND + number, number)
+        assert await bench.seconds() == number
         before, number = after, number + 1
     await bench.write(KM3 + 8, 77)
     await bench.ref.wait(CYCLES_PER_S // 4)
