@@ -31,6 +31,7 @@ module bench_top #(
     input  logic [ 7:0] s_tower,
     input  logic        s_sampled,
     input  logic [63:0] s_start_cycle,
+    input  logic [63:0] s_parsed_cycle,
     input  logic [16*GROUPS-1:0] s_words,
 
     output logic [63:0] m_axis_tdata,
@@ -43,6 +44,7 @@ module bench_top #(
     output logic [15:0] m_bytes,
     output logic [63:0] m_arrival_ns,
     output logic [63:0] m_start_cycle,
+    output logic [63:0] m_parsed_cycle,
 
     output logic packet,
     output logic placed,
@@ -72,11 +74,12 @@ module bench_top #(
   assign m_bytes = m_meta.payload.bytes;
   assign m_arrival_ns = m_meta.payload.arrival_ns;
   assign m_start_cycle = m_meta.payload.start_cycle;
+  assign m_parsed_cycle = m_meta.payload.parsed_cycle;
   km3_packets #(
       .OPTICAL_GROUPS(OPTICAL_GROUPS),
       .FRAMES_PER_S  (FRAMES_PER_S)
   ) i_packets (
-      .s_meta({head, s_sampled, s_tower, s_start_cycle, 64'd0, s_words}),
+      .s_meta({head, s_sampled, s_tower, s_start_cycle, s_parsed_cycle, s_words}),
       .*
   );
   km3_gps #(

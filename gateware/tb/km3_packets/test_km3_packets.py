@@ -14,7 +14,7 @@ OPTICAL_GROUPS = PARAMETERS.get("OPTICAL_GROUPS", 3)
 SLOT_WORDS = (*(30,) * 6, 18, 18, 12, 28)
 GEOMETRY = Geometry(1000, FRAMES_PER_S, SLOT_WORDS, 6 // OPTICAL_GROUPS)
 COUNTERS = ("packet", "placed", "unplaced", "missing", "sound_cut")
-META = ("m_route", "m_clop", "m_source", "m_bytes", "m_arrival_ns", "m_start_cycle")
+META = ("m_route", "m_clop", "m_source", "m_bytes", "m_arrival_ns", "m_start_cycle", "m_parsed_cycle")
 CLOPS, SOURCES = (2, 0, 3, 1), (0x101, 0x2FF, 0x8003, 0x44)
 
 
@@ -38,6 +38,7 @@ class FrameSource:
         dut.s_floor.value, dut.s_tower.value, dut.s_sampled.value = frame.floor, frame.tower, int(frame.sampled)
         dut.s_words.value = sum(len(group) << 16 * g for g, group in enumerate(groups))
         dut.s_start_cycle.value = frame.second * 1000 + frame.number
+        dut.s_parsed_cycle.value = 3 * (frame.second * 1000 + frame.number)
         for at, word in enumerate(words):
             dut.s_axis_tdata.value = sum(value << 16 * k for k, value in enumerate(word))
             dut.s_axis_tkeep.value = (1 << 2 * len(word)) - 1
@@ -93,7 +94,8 @@ class Port:
             assert (packet.meta["m_route"], packet.meta["m_bytes"]) == (0, len(sent.data))
             assert packet.meta["m_arrival_ns"] == sent.arrival_ns
             second, ns = divmod(sent.arrival_ns, 10**9)
-            assert packet.meta["m_start_cycle"] == second * 1000 + ns * FRAMES_PER_S // 10**9
+            start = second * 1000 + ns * FRAMES_PER_S // 10**9
+            assert (packet.meta["m_start_cycle"], packet.meta["m_parsed_cycle"]) == (start, 3 * start)
         counts = {name: sum(tower.counts[name] for tower in towers) for name in towers[0].counts}
         self.bench.expect_counts(packet=len(wanted), **counts)
 
