@@ -181,8 +181,9 @@ package nic_counts_pkg;
     logic from_host;
     logic to_host;
   } node_counts_t;
-  localparam int KM3_COUNTS = 37;
+  localparam int KM3_COUNTS = 38;
   typedef struct packed {
+    logic to_floor_cut;
     logic to_floor_full;
     logic to_floor;
     logic forwarded;

@@ -101,7 +101,7 @@ class LoopOf final : public Loop {
     floor_ = std::make_unique<Clocked<Floor>>(context_);
     Shore& shore = *shore_->top;
     shore.clk = shore.div_clk = shore.rx_clk = shore.help_clk = 0;
-    shore.gps_set = shore.control_valid = shore.express_valid = 0;
+    shore.gps_set = shore.control_valid = shore.control_last = shore.express_valid = 0;
     Floor& floor = *floor_->top;
     floor.clk = floor.div_clk = floor.help_clk = 0;
     floor.s_valid = floor.express_valid = 0;

@@ -3,7 +3,9 @@
 // counts comes over too.
 //
 // Contract
-//   * rx_clk: up_* and counts as of km3_shore. clk is faster than rx_clk; where it is not, what is missing makes its frame bad (overrun).
+//   * rx_clk: up_* and counts as of km3_shore. Where clk is slower than rx_clk, a frame that does not come whole leaves nothing, and is `overrun` if it was
+//     good. No count is lost: of each kind up to 2 ** WAITING_BITS - 1 wait until there is room, which is enough while clk does not stand.
+//   * A frame's tower, and whether its hits are sampled, are what the settings say together with its floor, now or before they said another one.
 //   * A frame's slots are in GROUPS, one after the other, of which each makes a packet: as many optical modules as fit into PACKET_WORDS, then each of the
 //     other slots. A group begins with a word of its own; a frame whose last group ends with a full word, or that has no words, ends with one whose
 //     m_axis_tkeep is 0. m_meta says how many words of 16 bits each group has, and stands beside a frame from its first word to its last.
@@ -13,6 +15,7 @@ module km3_buffer #(
     parameter int PACKET_WORDS = 4470,  // of 16 bits, of the payload of a packet
     parameter int DEPTH_WORDS = 4096,   // [8 B]; a power of two
     parameter int FRAMES = 16,          // at once; a power of two
+    parameter int WAITING_BITS = 6,
     localparam int SLOT_BITS = $clog2(km3_pkg::UP_SLOTS + 1),
     localparam int TOGETHER = 6 * OPTICAL_WORDS <= PACKET_WORDS ? 6 : 3 * OPTICAL_WORDS <= PACKET_WORDS ? 3 : 2 * OPTICAL_WORDS <= PACKET_WORDS ? 2 : 1,
     localparam int OPTICAL_GROUPS = 6 / TOGETHER,
@@ -33,6 +36,9 @@ module km3_buffer #(
     input logic clk,
     input logic rst,
     input logic [63:0] now_cycles,
+    input logic [ 7:0] floor,
+    input logic [ 7:0] tower,
+    input logic        sampled,
 
     output logic [         63:0] m_axis_tdata,
     output logic [          7:0] m_axis_tkeep,
@@ -50,32 +56,56 @@ module km3_buffer #(
   end
 
   // --- of rx_clk: all of a cycle is one entry; a head has no word beside it ---
+  localparam int COUNTS = 18;  // those of the link but `lost`, and overrun
   typedef struct packed {
     logic head;
     logic valid;
     logic ends;
     logic good;
-    logic over;
     logic [SLOT_BITS-1:0] slot;
     km3_pkg::head_t data;
-    km3_pkg::rx_counts_t counts;
+    logic [COUNTS-1:0] counts;
+    logic [15:0] lost;
   } entry_t;
-  localparam int ENTRY_BITS = 5 + SLOT_BITS + 64 + 33;
-  entry_t offered, kept, pushed, came;
-  logic pushes, takes, came_valid, over;
-  assign offered = '{up_head, up_valid, up_end, up_good, 1'b0, up_slot, up_head ? head : 64'(up_data), rx_counts};
-  always_comb begin
-    pushed = kept;
-    pushed.good = kept.good && !over;
-    pushed.over = kept.good && over;
-  end
+  localparam int ENTRY_BITS = 4 + SLOT_BITS + 64 + COUNTS + 16;
+  entry_t pushed, came;
+  logic takes, came_valid;
+
+  // Where a part of a frame finds no room nothing more of it is pushed: the next head that is closes it as bad.
+  logic kept_head, kept_valid, kept_end, kept_good, broken;
+  logic [SLOT_BITS-1:0] kept_slot;
+  km3_pkg::head_t kept_data;
+  wire part = kept_head || ((kept_valid || kept_end) && !broken);
+  wire overruns = kept_end && kept_good && (broken || !takes);
   always_ff @(posedge rx_clk) begin
-    kept <= offered;
-    pushes <= (up_head || up_valid || up_end || rx_counts != '0) && !rx_rst;
-    if (pushes && !takes) over <= 1'b1;
-    else if (pushes && kept.ends) over <= 1'b0;
-    if (rx_rst) over <= 1'b0;
+    {kept_head, kept_valid, kept_end} <= rx_rst ? '0 : {up_head, up_valid, up_end};
+    kept_good <= up_good;
+    kept_slot <= up_slot;
+    kept_data <= up_head ? head : 64'(up_data);
+    if (kept_head || (part && !takes)) broken <= !takes;
+    if (rx_rst) broken <= 1'b1;
   end
+
+  // Counts go with the next entry that finds room, one of each kind at a time.
+  logic [COUNTS-1:0][WAITING_BITS-1:0] waiting;
+  logic [COUNTS-1:0] arise, some;
+  logic [15:0] waiting_lost;
+  wire [16:0] more_lost = {1'b0, takes ? 16'd0 : waiting_lost} + {1'b0, rx_counts.lost};
+  assign arise = {overruns, rx_counts[$bits(km3_pkg::rx_counts_t)-1:16]};
+  always_comb for (int c = 0; c < COUNTS; c++) some[c] = waiting[c] != '0;
+  always_ff @(posedge rx_clk) begin
+    for (int c = 0; c < COUNTS; c++) begin
+      if (arise[c] && !(some[c] && takes) && waiting[c] != '1) waiting[c] <= waiting[c] + 1'b1;
+      if (!arise[c] && some[c] && takes) waiting[c] <= waiting[c] - 1'b1;
+    end
+    waiting_lost <= more_lost[16] ? '1 : more_lost[15:0];
+    if (rx_rst) begin
+      waiting <= '0;
+      waiting_lost <= '0;
+    end
+  end
+  assign pushed = '{kept_head, kept_valid && !broken, kept_end && !broken, kept_good, kept_slot, kept_data, some, waiting_lost};
+  wire pushes = part || some != '0 || waiting_lost != '0;
   async_fifo #(
       .WIDTH(ENTRY_BITS),
       .DEPTH(16)
@@ -95,10 +125,9 @@ module km3_buffer #(
 
   // --- counts: pulses, and frames that are lost one after the other ---
   logic [15:0] lost;
-  wire [16:0] lost_next = {1'b0, lost} + (came_valid ? {1'b0, came.counts.lost} : '0) - 17'(lost != '0);
+  wire [16:0] lost_next = {1'b0, lost} + (came_valid ? {1'b0, came.lost} : '0) - 17'(lost != '0);
   always_ff @(posedge clk) begin
-    counts <= came_valid && !rst ? came.counts : '0;
-    counts.lost <= 16'(lost != '0 && !rst);
+    {overrun, counts} <= {came_valid && !rst ? came.counts : '0, 16'(lost != '0 && !rst)};
     lost <= lost_next[16] ? '1 : lost_next[15:0];
     if (rst) lost <= '0;
   end
@@ -108,7 +137,9 @@ module km3_buffer #(
   logic [GROUPS-1:0][15:0] words;
   logic [47:0] held;
   logic [1:0] held_words;
-  logic open, counts_it;
+  logic open;
+  logic [7:0] now_floor, now_tower, tower_before;
+  logic now_sampled, sampled_before;
   km3_pkg::frame_meta_t about;
   logic [63:0] w_tdata;
   logic [7:0] w_tkeep;
@@ -144,6 +175,7 @@ module km3_buffer #(
       held_words <= '0;
       words <= '0;
       about.head <= came.data;
+      {about.tower, about.sampled} <= came.data.floor == now_floor ? {now_tower, now_sampled} : {tower_before, sampled_before};
       about.start_cycle <= now_cycles;
     end else if (ends) open <= 1'b0;
     if (ends) about.parsed_cycle <= now_cycles;
@@ -152,12 +184,10 @@ module km3_buffer #(
     w_tvalid <= (fills || flushes || ends || (begins && open)) && !rst;
     w_tlast <= ends || (begins && open);
     w_tuser <= !(ends && came.good);
-    counts_it <= came.over;
+    {now_floor, now_tower, now_sampled} <= {floor, tower, sampled};
+    if (floor != now_floor) {tower_before, sampled_before} <= {now_tower, now_sampled};
     if (rst) open <= 1'b0;
   end
-
-  // A frame whose end was lost, or a word of it, is thrown away.
-  always_ff @(posedge clk) overrun <= w_tvalid && w_tlast && counts_it && !rst;
   frame_fifo #(
       .DEPTH_WORDS(DEPTH_WORDS),
       .PACKETS(FRAMES),

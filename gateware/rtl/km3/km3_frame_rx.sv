@@ -2,9 +2,10 @@
 // Frames of fixed slots taken apart: time, slots, verdict. Each frame that begins has one fate.
 //
 // Contract
-//   * A word a cycle. `error`: it has a wrong code or disparity. While `locked` is down nothing is taken, and the frame that was begun is dropped as cut.
+//   * A word a cycle. `error`: it has a wrong code or disparity. While `locked` is down nothing is taken, and the frame that was begun is dropped as cut: one
+//     whose first word was taken, and not its last, or its head's if that is wrong.
 //   * m_head with `head` once the head's own CRC is right: `since` says how many cycles its first word was before; express codes in the
-//     head make it later. Nothing of a head that is wrong is ever told.
+//     head make it later. Nothing of a head that is wrong is ever told, and each that is told has an m_end.
 //   * m_valid: a word of slot m_slot; they come as they are received. m_end is the verdict on all of a frame, and m_good whether it is good.
 //   * express_valid: a code whose two words agree, in the cycle after its second word came in, always.
 //   * Frames that begin = count_good + drop_head + drop_floor + drop_cut + drop_code + drop_symbol + drop_crc. The first reason counts.
@@ -110,7 +111,8 @@ module km3_frame_rx #(
   km3_pkg::head_t read;
   logic [7:0] cycles;
   logic [31:0] crc, crc_half, crc_next;
-  wire begins = valid && is_head;
+  wire takes = valid && locked;
+  wire begins = takes && is_head;
   crc32_byte i_low (
       .crc(begins ? '1 : crc),
       .data(data[7:0]),
@@ -122,7 +124,7 @@ module km3_frame_rx #(
       .crc_next
   );
   wire half_wrong = data != (check_half ? ~crc[31:16] : ~crc[15:0]) || !is_data || bad;
-  wire in_check = valid && !is_head && (state == HEAD_CHECK || state == CHECK);
+  wire in_check = takes && !is_head && (state == HEAD_CHECK || state == CHECK);
   logic [15:0] slot_words, slot_count;
   logic over;
   always_comb begin
@@ -144,7 +146,7 @@ module km3_frame_rx #(
     {count_good, drop_head, drop_floor, drop_cut, drop_code, drop_symbol, drop_crc} <= '0;
     {error_order, error_direction, error_stray} <= '0;
     if (int'(cycles) < SINCE_MAX) cycles <= cycles + 1'b1;
-    if (valid) begin
+    if (takes) begin
       error_order <= is_swapped;
       error_direction <= is_other;
       if (begins) begin
@@ -265,7 +267,7 @@ module km3_frame_rx #(
     ended <= express_due && express_right && locked && !rst;
     if (!rst) begin
       assert (!m_good || m_end);
-      assert ($countones({count_good, drop_head, drop_floor, drop_code, drop_symbol, drop_crc}) <= 1);
+      assert ($countones({count_good, drop_head, drop_floor, drop_cut, drop_code, drop_symbol, drop_crc}) <= 1);
       assert (ended == express_valid);
     end
   end

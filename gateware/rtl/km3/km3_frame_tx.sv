@@ -6,7 +6,8 @@
 //   * Slot s has SLOT_WORDS[s] places. Of each as many words are sent as wait when the frame begins, so many at most; the other places are idle words.
 //   * An express code is taken where express_valid and express_ready meet, and its two words are out from LATENCY_CYCLES later on, always, whatever is sent. It is not
 //     ready while the second word of one is due, and where a frame begins: in `start` and the cycle before.
-//   * Each express code is two cycles in which the frame does not go on. If a frame is not over when the next begins, it is cut there: `cut`.
+//   * Each express code is two cycles in which the frame does not go on. If a frame is not over when the next begins, it is cut there: `cut`. `ends`: its last
+//     word is out in this cycle.
 module km3_frame_tx #(
     parameter int SLOTS = 2,
     parameter logic [SLOTS-1:0][15:0] SLOT_WORDS = {16'd8, 16'd8},
@@ -29,6 +30,7 @@ module km3_frame_tx #(
 
     output logic [ 1:0] m_k,
     output logic [15:0] m_data,
+    output logic        ends,
     output logic        cut
 );
   localparam int LATENCY_CYCLES = 2;
@@ -87,8 +89,10 @@ module km3_frame_tx #(
   logic [1:0] k;
   logic [15:0] data;
   check_t check;
-  logic summed, first;
+  logic summed, first, is_last;
   always_ff @(posedge clk) begin
+    is_last <= state == CHECK && check_half && !stays && !start && !rst;
+    ends <= is_last && !rst;
     {k, data} <= {2'b01, km3_pkg::IDLE_WORD};
     check <= PLAIN;
     {summed, first, cut} <= '0;

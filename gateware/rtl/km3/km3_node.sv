@@ -8,6 +8,7 @@
 //
 // Contract
 //   * clk is the core's, faster than the words of a link; ref_clk is locked to pps. Each link has an rx_clk and a div_clk, as of km3_port.
+//   * rst is of a flip-flop of clk, up from power-on. A cycle of it is enough, at any moment: all that is of clk is reset in the same cycles.
 //   * Registers: those of registers/nic.rdl, of which those of an Ethernet port do nothing, and from 0x1000 on km3.rdl's.
 //   * Whole packets wait before the router; one that finds no room is dropped, and counted by its port. Payloads reach the host whole: host_port is held up,
 //     not overrun.
@@ -180,23 +181,19 @@ module km3_node #(
   assign status.km3.frames_per_s.next = 16'(FRAMES_PER_S);
 
   // --- time ---
-  logic kept_rst, ref_rst, sets, gps_set, gps_known, gps_pulse, gps_period, gps_silent;
+  logic ref_rst, sets, gps_set, gps_known, gps_pulse, gps_period, gps_silent;
   logic [31:0] gps_second, now_second;
-  initial kept_rst = 1'b1;  // an FPGA begins so
-  always_ff @(posedge clk) begin
-    kept_rst <= rst;
-    sets <= set.gps_set.second.swmod && !rst;
-  end
+  always_ff @(posedge clk) sets <= set.gps_set.second.swmod && !rst;
   reset_sync i_ref_reset (
       .clk(ref_clk),
-      .rst_async(kept_rst),
+      .rst_async(rst),
       .rst(ref_rst)
   );
   km3_time_source #(
       .CYCLES_PER_S(CYCLES_PER_S)
   ) i_time (
       .clk,
-      .rst(kept_rst),
+      .rst,
       .ref_clk,
       .ref_rst,
       .pps,

@@ -8,7 +8,8 @@
 //   * A kind without data in a frame has no packet, but in the last frame of a slice, whose packet is the last of its unit. Of slow control there is none.
 //   * After frames that are missing in a slice (`missing`, a pulse), the places of what follows begin HOLE_BYTES further, and running numbers one: the unit
 //     has a hole. Of a hydrophone, whose places are times, nothing more of that slice is sent (sound_cut, a packet each).
-//   * packet: each that leaves. Its arrival is the time of its frame [ns of GPS].
+//   * packet: each that leaves. Its arrival is the time of its frame [ns of GPS]; floor, tower and kind of hits are those that came with the frame.
+//   * run_begins: the run begins before the next frame that is not yet begun, with what the settings said then.
 module km3_packets #(
     parameter int OPTICAL_GROUPS = 1,
     parameter int FRAMES_PER_S = 10000,
@@ -18,7 +19,9 @@ module km3_packets #(
     input logic clk,
     input logic rst,
 
+    /* verilator lint_off UNUSEDSIGNAL */  // what is said of the floor comes with its frames
     input km3_pkg::port_settings_t settings,
+    /* verilator lint_on UNUSEDSIGNAL */
 
     input  logic [         63:0] s_axis_tdata,
     input  logic [          7:0] s_axis_tkeep,
@@ -62,7 +65,9 @@ module km3_packets #(
   km3_pkg::frame_meta_t about;
   logic [GROUPS-1:0][15:0] words;
   logic run_waits, begins_run, fresh_run, ended;
-  logic [30:0] run;
+  logic [30:0] run, next_run;
+  logic [31:0] next_second;
+  logic [15:0] next_slice_frames;
   logic asks, in_slice, unwanted, first, is_last, was_missing, timed, computes;
   logic [31:0] slice;
   logic [63:0] ns;
@@ -74,8 +79,8 @@ module km3_packets #(
       .clk,
       .rst,
       .run_begins(begins_run),
-      .second(settings.second),
-      .slice_frames(settings.slice_frames),
+      .second(next_second),
+      .slice_frames(next_slice_frames),
       .start(asks),
       .at(about.head.at),
       .done(in_slice),
@@ -130,7 +135,7 @@ module km3_packets #(
   logic [63:0] head_word;  // the first byte highest
   always_comb begin
     case (line)
-      2'd0: head_word = {MAGIC, settings.tower, settings.floor, kind, 6'd0, !about.head.flags.timed, last_of_unit};
+      2'd0: head_word = {MAGIC, about.tower, about.head.floor, kind, 6'd0, !about.head.flags.timed, last_of_unit};
       2'd1: head_word = {1'b0, run, slice};
       2'd2: head_word = {begin_at.second, 6'd0, ticks};
       default: head_word = {offset, sequence_number};
@@ -180,7 +185,7 @@ module km3_packets #(
         meta.payload.parsed_cycle <= about.parsed_cycle;
         left <= (count + 16'd3) >> 2;
         line <= '0;
-        kind <= stream == 2'd0 ? {6'd0, settings.sampled, !settings.sampled} : {6'd0, stream} + 8'd2;
+        kind <= stream == 2'd0 ? {6'd0, about.sampled, !about.sampled} : {6'd0, stream} + 8'd2;
         last_of_unit <= ends_unit;
         for (int s = 0; s < STREAMS; s++) begin
           if (int'(stream) == s) {offset, sequence_number} <= {offsets[s], sequences[s]};
@@ -230,7 +235,7 @@ module km3_packets #(
         if (begins_run) begin
           run_waits <= 1'b0;
           fresh_run <= 1'b1;
-          run <= settings.run;
+          run <= next_run;
         end else if (s_axis_tvalid) begin
           if (settings.enable) state <= ASK;
           else begin
@@ -240,7 +245,12 @@ module km3_packets #(
         end
       end
     endcase
-    if (settings.run_begins) run_waits <= 1'b1;
+    if (settings.run_begins) begin
+      run_waits <= 1'b1;
+      next_run <= settings.run;
+      next_second <= settings.second;
+      next_slice_frames <= settings.slice_frames;
+    end
     if (rst) begin
       state <= IDLE;
       run_waits <= 1'b0;

@@ -30,16 +30,18 @@ package km3_pkg;
     time_t at;
   } head_t;
 
-  // Of a frame that came: its head, and the cycles of the core in which that and its verdict came.
+  // Of a frame that came: its head, what the port says of its floor, and the cycles of the core in which head and verdict came.
   typedef struct packed {
     head_t head;
+    logic sampled;
+    logic [7:0] tower;
     logic [63:0] start_cycle;
     logic [63:0] parsed_cycle;
   } frame_meta_t;
-  localparam int FRAME_META_BITS = 192;
+  localparam int FRAME_META_BITS = 201;
 
   // What a port does with what comes; each may change at any time, and what begins later follows it. run_begins is a pulse: run, second and slice_frames are
-  // taken with it.
+  // those of its cycle.
   typedef struct packed {
     logic        run_begins;
     logic [30:0] run;

@@ -6,13 +6,12 @@
 //        ◄─     ◄── km3_down ◄────────────────────────────────────────┘
 //
 // Contract
-//   * clk is the core's, faster than the words of the link. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`;
+//   * clk is the core's, faster than the words of the link; where it is not, frames are lost (overrun), and all is counted. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`;
 //     gps_* are of ref_clk, the link's pins as of km3_shore. rst, of clk, is a flip-flop. link_rst, a level of clk, begins the link anew.
-//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait. What the link's own FIFO holds of them is
-//     lost when it begins anew.
+//   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait (km3_down).
 //   * settings.floor is also the floor whose frames are wanted. Status is of clk, and follows.
 //   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + overrun + full; packet =
-//     queue_full + what leaves by m_axis_*.
+//     queue_full + what leaves by m_axis_*; payloads = to_floor + to_floor_cut + to_floor_full.
 module km3_port #(
     parameter int PORTS = 4,  // of the node
     parameter int LINE_MBPS = 800,
@@ -74,35 +73,39 @@ module km3_port #(
   localparam int FRAME_META_BITS = km3_pkg::FRAME_META_BITS + 16 * (OPTICAL_GROUPS + 4);
 
   // --- resets ---
-  logic core_kept, link_kept, ref_rst, ref_link_rst, rx_rst, help_rst;
-  initial {core_kept, link_kept} = '1;  // an FPGA begins so
-  always_ff @(posedge clk) begin
-    core_kept <= rst;
-    link_kept <= rst || link_rst;
-  end
+  logic link_kept, link_caught, ref_rst, ref_link_rst, rx_rst, help_rst;
+  initial link_kept = 1'b1;  // an FPGA begins so
+  always_ff @(posedge clk) link_kept <= rst || link_rst;
   reset_sync i_ref_reset (
       .clk(ref_clk),
-      .rst_async(core_kept),
+      .rst_async(rst),
       .rst(ref_rst)
-  );
-  reset_sync i_link_reset (
-      .clk(ref_clk),
-      .rst_async(link_kept),
-      .rst(ref_link_rst)
   );
   reset_sync i_rx_reset (
       .clk(rx_clk),
-      .rst_async(core_kept),
+      .rst_async(rst),
       .rst(rx_rst)
   );
   reset_sync i_help_reset (
       .clk(help_clk),
-      .rst_async(core_kept),
+      .rst_async(rst),
       .rst(help_rst)
+  );
+  // However short it is it is caught; what it drives beside resets must not change but with the clock.
+  reset_sync i_link_reset (
+      .clk(ref_clk),
+      .rst_async(link_kept),
+      .rst(link_caught)
+  );
+  sync_bits i_link_rst (
+      .s_bits(link_caught),
+      .m_clk (ref_clk),
+      .m_rst (ref_rst),
+      .m_bits(ref_link_rst)
   );
 
   // --- the link ---
-  logic locked, up_head, up_valid, up_end, up_good, control_valid, control_ready, control_taken;
+  logic hears, up_head, up_valid, up_end, up_good, control_valid, control_ready, control_last, control_took, control_took_last, frame_ends;
   logic [4:0] slip;
   km3_pkg::head_t head;
   logic [SLOT_BITS-1:0] up_slot;
@@ -120,7 +123,6 @@ module km3_port #(
       .m_rst (ref_rst),
       .m_bits(ref_floor)
   );
-  assign control_ready = control_taken && !ref_link_rst;  // in its reset it would take words and forget them
   km3_shore #(
       .LINE_MBPS(LINE_MBPS),
       .FRAMES_PER_S(FRAMES_PER_S),
@@ -143,9 +145,13 @@ module km3_port #(
       .gps_set,
       .gps_second,
       .floor(ref_floor),
-      .control_valid(control_valid && !ref_link_rst),
-      .control_ready(control_taken),
+      .control_valid,
+      .control_ready,
       .control_data,
+      .control_last,
+      .control_took,
+      .control_took_last,
+      .frame_ends,
       .express_valid(1'b0),
       .express_ready(),
       .express('0),
@@ -155,7 +161,7 @@ module km3_port #(
       .rx_bits,
       .rx_slide,
       .rx_restart,
-      .rx_locked(locked),
+      .rx_locked(),
       .rx_slip(slip),
       .up_head,
       .head,
@@ -168,6 +174,7 @@ module km3_port #(
       .up_express_valid(),
       .up_express(),
       .counts(rx_counts),
+      .hears,
       .start(),
       .at(),
       .error_gps,
@@ -206,8 +213,11 @@ module km3_port #(
       .up_good,
       .rx_counts,
       .clk,
-      .rst(core_kept),
+      .rst,
       .now_cycles,
+      .floor(settings.floor),
+      .tower(settings.tower),
+      .sampled(settings.sampled),
       .m_axis_tdata(frame_tdata),
       .m_axis_tkeep(frame_tkeep),
       .m_axis_tvalid(frame_tvalid),
@@ -223,7 +233,7 @@ module km3_port #(
       .FRAMES_PER_S  (FRAMES_PER_S)
   ) i_packets (
       .clk,
-      .rst(core_kept),
+      .rst,
       .settings,
       .s_axis_tdata(frame_tdata),
       .s_axis_tkeep(frame_tkeep),
@@ -247,7 +257,7 @@ module km3_port #(
       .DEPTH_WORDS(QUEUE_WORDS)
   ) i_queue (
       .clk,
-      .rst(core_kept),
+      .rst,
       .s_axis_tdata(packet_tdata),
       .s_axis_tkeep(packet_tkeep),
       .s_axis_tvalid(packet_tvalid),
@@ -270,7 +280,7 @@ module km3_port #(
   logic down_tvalid, down_tlast;
   wide_to_words i_words (
       .clk,
-      .rst(core_kept),
+      .rst,
       .s_axis_tdata,
       .s_axis_tkeep,
       .s_axis_tvalid,
@@ -282,11 +292,14 @@ module km3_port #(
       .m_axis_tready(1'b1),
       .m_axis_tlast(down_tlast)
   );
-  km3_down i_down (
+  km3_down #(
+      .LINK_WORDS(FIFO_WORDS + CONTROL_WORDS)
+  ) i_down (
       .clk,
-      .rst(core_kept),
+      .rst,
       .ref_clk,
       .ref_rst,
+      .link_rst(ref_link_rst),
       .s_axis_tdata(down_tdata),
       .s_axis_tkeep(down_tkeep),
       .s_axis_tvalid(down_tvalid),
@@ -294,7 +307,14 @@ module km3_port #(
       .control_valid,
       .control_ready,
       .control_data,
+      .control_last,
+      .on(tx_on),
+      .took(control_took),
+      .took_last(control_took_last),
+      .frame_ends,
+      .frame_cut(error_cut),
       .count(counts.to_floor),
+      .cut(counts.to_floor_cut),
       .full(counts.to_floor_full)
   );
 
@@ -312,7 +332,7 @@ module km3_port #(
       .s_valid({error_gps, error_cut, error_second, error_trip} != '0),
       .s_ready(),
       .m_clk(clk),
-      .m_rst(core_kept),
+      .m_rst(rst),
       .m_data(ref_pulses),
       .m_valid(ref_came),
       .m_ready(1'b1),
@@ -328,15 +348,15 @@ module km3_port #(
       .s_valid({error_phase, error_tx_phase, error_tx_failed} != '0),
       .s_ready(),
       .m_clk(clk),
-      .m_rst(core_kept),
+      .m_rst(rst),
       .m_data(help_pulses),
       .m_valid(help_came),
       .m_ready(1'b1),
       .m_more()
   );
   always_ff @(posedge clk) begin
-    {counts.error_gps, counts.error_cut, counts.error_second, counts.error_trip} <= ref_came && !core_kept ? ref_pulses : '0;
-    {counts.error_phase, counts.error_tx_phase, counts.error_tx_failed} <= help_came && !core_kept ? help_pulses : '0;
+    {counts.error_gps, counts.error_cut, counts.error_second, counts.error_trip} <= ref_came && !rst ? ref_pulses : '0;
+    {counts.error_phase, counts.error_tx_phase, counts.error_tx_failed} <= help_came && !rst ? help_pulses : '0;
   end
   assign counts.count_up = came.count_up;
   assign counts.count_down = came.count_down;
@@ -362,17 +382,17 @@ module km3_port #(
       .PHASE_BITS(PHASE_BITS)
   ) i_status (
       .clk,
-      .rst(core_kept),
+      .rst,
       .ref_clk,
       .ref_rst,
       .rx_clk,
       .rx_rst,
       .help_clk,
       .help_rst,
-      .locked,
       .slip,
       .head_valid(up_head),
       .head,
+      .hears,
       .tx_on,
       .trip_valid,
       .trip,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiver of a link with one latency, from the deserialiser's words to frames: km3_align, dec_8b10b, km3_frame_rx. All of it in the recovered clock.
 //
-// Contract: that of the three. From s_bits to a word's place in km3_frame_rx it is always LATENCY_CYCLES.
+// Contract: that of the three. From s_bits to a word's place in km3_frame_rx it is always LATENCY_CYCLES. link_rst, of reset_sync, begins the alignment anew; what
+// was counted then and is counted because of it is not lost.
 module km3_rx #(
     parameter int SLOTS = 2,
     parameter logic [SLOTS-1:0][15:0] SLOT_WORDS = {16'd8, 16'd8},
@@ -16,6 +17,7 @@ module km3_rx #(
 ) (
     input logic clk,
     input logic rst,
+    input logic link_rst,
 
     input  logic [19:0] s_bits,
     output logic        slide,
@@ -42,7 +44,7 @@ module km3_rx #(
   logic [15:0] data;
   wire error = (code_errors | disparity_errors) != '0;
   logic bad, lost_lock, error_place, was_locked;
-  always_ff @(posedge clk) bad <= error && !rst;
+  always_ff @(posedge clk) bad <= error && !link_rst;
   km3_align #(
       .SLIDE_BITS(SLIDE_BITS),
       .COMMA_BITS(COMMA_BITS),
@@ -50,7 +52,7 @@ module km3_rx #(
       .SEARCH_CYCLES(SEARCH_CYCLES)
   ) i_align (
       .clk,
-      .rst,
+      .rst(link_rst),
       .s_bits,
       .m_codes(codes),
       .bad,
@@ -66,7 +68,7 @@ module km3_rx #(
       .SYMBOLS(2)
   ) i_dec (
       .clk,
-      .rst,
+      .rst(link_rst),
       .s_codes(codes),
       .m_k(k),
       .m_data(data),

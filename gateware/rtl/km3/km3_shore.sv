@@ -6,7 +6,10 @@
 //   * gps_set: the second gps_second begins in the next cycle. A second that does not begin where the last one ends is a pulse of error_gps. Frames are sent once time
 //     was set.
 //   * floor: whose link it is; of a flip-flop or a pin. A frame that comes in while it is changed may be refused.
-//   * link_rst begins the link anew: serialiser and deserialiser are to be reset with it. Time, and what the monitors keep, stay.
+//   * link_rst begins the link anew, and is of a flip-flop of clk: serialiser and deserialiser are to be reset with it. Time, what the monitors keep and the name of
+//     the frame that it cuts stay. The receiver also begins anew when rx_clk has stood, for some 64 cycles of clk.
+//   * hears, of clk: the receiver is aligned, and its clock runs. The floor is told.
+//   * control_*: words of slow control, control_last beside the last one of a payload. What becomes of them is told as by km3_tx.
 //   * Of rx_clk: what comes up, and `counts`. Of clk: round trip, with its monitor. Of help_clk: phase of rx_clk behind clk in steps of km3_phase while the link is up, with its monitor, and what the
 //     sender's divider does.
 module km3_shore #(
@@ -38,6 +41,10 @@ module km3_shore #(
     input  logic        control_valid,
     output logic        control_ready,
     input  logic [15:0] control_data,
+    input  logic        control_last,
+    output logic        control_took,
+    output logic        control_took_last,
+    output logic        frame_ends,
     input  logic        express_valid,
     output logic        express_ready,
     input  logic [ 7:0] express,
@@ -63,6 +70,7 @@ module km3_shore #(
     output logic           [          7:0] up_express,
     output km3_pkg::rx_counts_t            counts,
 
+    output logic           hears,
     output logic           start,
     output km3_pkg::time_t at,
     output logic           error_gps,
@@ -91,17 +99,30 @@ module km3_shore #(
   end
 
   // --- resets ---
-  logic rst_kept, link_kept, rx_rst, mon_help_rst;
+  // What names frames and takes them apart is not reset with the link: that its clock is gone must not hide the frame that it cut.
+  logic rst_kept, anew, rx_runs, rx_rst, rx_link_rst, mon_help_rst;
   wire down_rst = rst || link_rst;
-  initial {rst_kept, link_kept} = '1;  // an FPGA begins so
+  initial {rst_kept, anew} = '1;  // an FPGA begins so
   always_ff @(posedge clk) begin
-    rst_kept  <= rst;
-    link_kept <= rst || link_rst;
+    rst_kept <= rst;
+    anew <= rst || link_rst || !rx_runs;
   end
   reset_sync i_rx_reset (
       .clk(rx_clk),
-      .rst_async(link_kept),
+      .rst_async(rst_kept),
       .rst(rx_rst)
+  );
+  reset_sync i_rx_link_reset (
+      .clk(rx_clk),
+      .rst_async(anew),
+      .rst(rx_link_rst)
+  );
+  km3_clock_watch i_rx_watch (
+      .s_clk (rx_clk),
+      .s_rst (rx_rst),
+      .m_clk (clk),
+      .m_rst (rst_kept),
+      .m_runs(rx_runs)
   );
   reset_sync i_help_reset (
       .clk(help_clk),
@@ -110,7 +131,7 @@ module km3_shore #(
   );
 
   // --- down ---
-  logic timed, starts_next, begins, agrees, locked_here;
+  logic timed, starts_next, begins, agrees;
   logic [15:0] word;
   km3_time #(
       .FRAME_WORDS (FRAME_WORDS),
@@ -129,7 +150,7 @@ module km3_shore #(
   );
   assign start = begins && timed && tx_on && !down_rst;
   km3_pkg::head_t down_head;
-  assign down_head = '{'{6'd0, timed, locked_here}, floor, at};
+  assign down_head = '{'{6'd0, timed, hears}, floor, at};
   always_ff @(posedge clk) begin
     error_gps <= gps_set && timed && !agrees && !rst;
     timed <= (timed || gps_set) && !rst;
@@ -152,12 +173,16 @@ module km3_shore #(
       .s_valid(control_valid),
       .s_ready(control_ready),
       .s_data(control_data),
+      .s_last(control_last),
+      .took(control_took),
+      .took_last(control_took_last),
       .express_valid,
       .express_ready,
       .express,
       .tx_codes,
       .tx_on,
       .tx_slide,
+      .ends(frame_ends),
       .cut(error_cut),
       .moved(tx_moved),
       .error_phase(error_tx_phase),
@@ -186,6 +211,7 @@ module km3_shore #(
   ) i_rx (
       .clk(rx_clk),
       .rst(rx_rst),
+      .link_rst(rx_link_rst),
       .s_bits(rx_bits),
       .slide(rx_slide),
       .restart(rx_restart),
@@ -209,17 +235,17 @@ module km3_shore #(
   logic came;
   logic [7:0] came_since;
   km3_pkg::time_t came_at;
-  async_fifo #(
+  async_fifo #(  // is reset with the link: while the clock moves, a head that crosses would be measured wrong
       .WIDTH(56),
       .DEPTH(4)
   ) i_heads (
       .s_clk(rx_clk),
-      .s_rst(rx_rst),
+      .s_rst(rx_link_rst),
       .s_data({up_since, head.at}),
       .s_valid(up_head),
       .s_ready(),
       .m_clk(clk),
-      .m_rst(link_kept),
+      .m_rst(anew),
       .m_data({came_since, came_at}),
       .m_valid(came),
       .m_ready(1'b1),
@@ -254,19 +280,21 @@ module km3_shore #(
       .error(error_trip),
       .other()
   );
-  logic told_locked, locked_help, toggle, rx_toggle, read_valid;
-  always_ff @(posedge rx_clk) told_locked <= rx_locked && !rx_rst;
+  logic told_locked, locked_help, anew_help, toggle, rx_toggle, read_valid;
+  always_ff @(posedge rx_clk) told_locked <= rx_locked && !rx_link_rst;
   sync_bits i_locked_here (
       .s_bits(told_locked),
       .m_clk (clk),
-      .m_rst (link_kept),
-      .m_bits(locked_here)
+      .m_rst (anew),
+      .m_bits(hears)
   );
-  sync_bits i_locked_help (
-      .s_bits(told_locked),
+  sync_bits #(
+      .WIDTH(2)
+  ) i_locked_help (
+      .s_bits({anew, told_locked}),
       .m_clk (help_clk),
       .m_rst (mon_help_rst),
-      .m_bits(locked_help)
+      .m_bits({anew_help, locked_help})
   );
   always_ff @(posedge clk) toggle <= !toggle && !rst_kept;
   always_ff @(posedge rx_clk) rx_toggle <= !rx_toggle && !rx_rst;
@@ -283,7 +311,7 @@ module km3_shore #(
   );
   // A reading counts once no slide can be in it.
   always_ff @(posedge help_clk) begin
-    if (!locked_help || mon_help_rst) settles <= 8'(2 * PHASE_STEPS + 8);
+    if (!locked_help || anew_help || mon_help_rst) settles <= 8'(2 * PHASE_STEPS + 8);
     else if (settles != '0) settles <= settles - 1'b1;
   end
   assign phase_valid = read_valid && settles == '0;

@@ -3,25 +3,26 @@
 //
 // Contract: a word is taken where s_valid and s_ready meet. `waiting` words can be taken one a cycle, the first at m_data; one that came in counts two edges later.
 module km3_slot #(
-    parameter int WORDS = 1024  // a power of two
+    parameter int WORDS = 1024,  // a power of two
+    parameter int WIDTH = 16
 ) (
     input logic clk,
     input logic rst,
 
-    input  logic        s_valid,
-    output logic        s_ready,
-    input  logic [15:0] s_data,
+    input  logic             s_valid,
+    output logic             s_ready,
+    input  logic [WIDTH-1:0] s_data,
 
-    output logic [15:0] waiting,
-    input  logic        m_take,
-    output logic [15:0] m_data
+    output logic [     15:0] waiting,
+    input  logic             m_take,
+    output logic [WIDTH-1:0] m_data
 );
   localparam int BITS = $clog2(WORDS);
   if (WORDS != 1 << BITS || WORDS < 8 || WORDS > 16384) begin : g_check
     $fatal(1, "WORDS must be a power of two from 8 to 16384 (instance %m)");
   end
 
-  logic [15:0] words[WORDS];
+  logic [WIDTH-1:0] words[WORDS];
   logic [BITS-1:0] write_place, read_place;
   logic [BITS:0] held, readable;  // held: with the one at m_data and what is on its way; readable: of the memory
   logic m_valid;

@@ -12,11 +12,11 @@ module km3_status #(
     input logic help_clk,
     input logic help_rst,
 
-    input logic                  locked,      // of rx_clk
-    input logic [           4:0] slip,
+    input logic [           4:0] slip,        // of rx_clk
     input logic                  head_valid,
     input km3_pkg::head_t        head,
-    input logic                  tx_on,       // of ref_clk
+    input logic                  hears,       // of ref_clk
+    input logic                  tx_on,
     input logic                  trip_valid,
     input logic [          31:0] trip,
     input logic                  phase_valid, // of help_clk
@@ -25,20 +25,15 @@ module km3_status #(
     output km3_pkg::port_status_t status
 );
   // verilator lint_off SYNCASYNCNET
-  logic told_locked, told_on;
-  always_ff @(posedge rx_clk) told_locked <= locked && !rx_rst;
-  always_ff @(posedge ref_clk) told_on <= tx_on && !ref_rst;
-  sync_bits i_locked (
-      .s_bits(told_locked),
+  logic [1:0] told;
+  always_ff @(posedge ref_clk) told <= ref_rst ? '0 : {hears, tx_on};
+  sync_bits #(
+      .WIDTH(2)
+  ) i_told (
+      .s_bits(told),
       .m_clk (clk),
       .m_rst (rst),
-      .m_bits(status.aligned)
-  );
-  sync_bits i_on (
-      .s_bits(told_on),
-      .m_clk (clk),
-      .m_rst (rst),
-      .m_bits(status.sends)
+      .m_bits({status.aligned, status.sends})
   );
 
   logic head_came, trip_came, phase_came;

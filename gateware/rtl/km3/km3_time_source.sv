@@ -2,7 +2,7 @@
 // The GPS between two clocks: what the host says goes to km3_gps, of the links' reference clock, and what became of it comes back.
 //
 // Contract: set is a pulse of clk, some cycles of ref_clk after the last one. gps_set, gps_second as of km3_gps; pulse, error_period, error_silent are
-// its pulses, of clk.
+// its pulses, of clk. now_second follows gps_second.
 module km3_time_source #(
     parameter int CYCLES_PER_S = 40000000
 ) (
@@ -24,7 +24,7 @@ module km3_time_source #(
     output logic        error_period,
     output logic        error_silent
 );
-  logic wanted, ref_known, ref_pulse, ref_period, ref_silent, came, new_known;
+  logic wanted, ref_known, ref_begun, ref_pulse, ref_period, ref_silent, came, new_known;
   logic [31:0] wanted_second, new_second;
   logic [2:0] pulses;
   async_fifo #(
@@ -54,6 +54,7 @@ module km3_time_source #(
       .gps_set,
       .gps_second,
       .known(ref_known),
+      .begun(ref_begun),
       .count_pulse(ref_pulse),
       .error_period(ref_period),
       .error_silent(ref_silent)
@@ -65,7 +66,7 @@ module km3_time_source #(
       .s_clk(ref_clk),
       .s_rst(ref_rst),
       .s_data({ref_known, gps_second, ref_pulse, ref_period, ref_silent}),
-      .s_valid(ref_pulse || ref_silent),
+      .s_valid(ref_begun || ref_pulse || ref_silent),
       .s_ready(),
       .m_clk(clk),
       .m_rst(rst),

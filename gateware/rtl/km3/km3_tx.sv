@@ -5,6 +5,8 @@
 //   * tx_codes are of clk; the serialiser takes them at the edges of div_clk, its divider's, half a cycle after those of clk. `on` is up once that is so: before it, no
 //     light is sent. `hold` keeps it off and begins anew.
 //   * From `start`, and from an express code that is taken, to tx_codes it is always LATENCY_CYCLES.
+//   * s_last stands beside a word, and for those who count them comes back with it: `took`, when it is put into a frame, and took_last. What becomes of that
+//     frame follows: `ends`, its last word is at tx_codes, or `cut`, there is no such word; or neither, by rst.
 //   * moved, error_phase and failed are km3_tx_align's, of help_clk.
 module km3_tx #(
     parameter int SLOTS = 2,
@@ -27,6 +29,9 @@ module km3_tx #(
     input  logic [SLOTS-1:0]       s_valid,
     output logic [SLOTS-1:0]       s_ready,
     input  logic [SLOTS-1:0][15:0] s_data,
+    input  logic [SLOTS-1:0]       s_last,
+    output logic [SLOTS-1:0]       took,
+    output logic [SLOTS-1:0]       took_last,
     input  logic                   express_valid,
     output logic                   express_ready,
     input  logic [            7:0] express,
@@ -34,6 +39,7 @@ module km3_tx #(
     output logic [19:0] tx_codes,
     output logic        tx_on,
     output logic        tx_slide,
+    output logic        ends,
     output logic        cut,
 
     output logic [PHASE_BITS-1:0] moved,
@@ -41,24 +47,38 @@ module km3_tx #(
     output logic                  failed
 );
   // verilator lint_off SYNCASYNCNET
+  localparam int ENCODER_CYCLES = 2;
   logic [SLOTS-1:0][15:0] waiting, slot_data;
-  logic [SLOTS-1:0] takes;
+  logic [SLOTS-1:0] takes, slot_last;
+  assign took = takes;
+  assign took_last = takes & slot_last;
   for (genvar s = 0; s < SLOTS; s++) begin : g_slot
     km3_slot #(
-        .WORDS(FIFO_WORDS)
+        .WORDS(FIFO_WORDS),
+        .WIDTH(17)
     ) i_slot (
         .clk,
         .rst,
         .s_valid(s_valid[s]),
         .s_ready(s_ready[s]),
-        .s_data (s_data[s]),
+        .s_data ({s_last[s], s_data[s]}),
         .waiting(waiting[s]),
         .m_take (takes[s]),
-        .m_data (slot_data[s])
+        .m_data ({slot_last[s], slot_data[s]})
     );
   end
   logic [1:0] k;
   logic [15:0] data;
+  // In the order of the frames: `cut` comes as late as the end that the frame would have had.
+  logic word_ends, word_cut;
+  logic [ENCODER_CYCLES-1:0] ended;
+  logic [ENCODER_CYCLES:0] was_cut;
+  assign ends = ended[ENCODER_CYCLES-1];
+  assign cut  = was_cut[ENCODER_CYCLES];
+  always_ff @(posedge clk) begin
+    ended   <= rst ? '0 : {ended[ENCODER_CYCLES-2:0], word_ends};
+    was_cut <= rst ? '0 : {was_cut[ENCODER_CYCLES-1:0], word_cut};
+  end
   km3_frame_tx #(
       .SLOTS(SLOTS),
       .SLOT_WORDS(SLOT_WORDS),
@@ -77,7 +97,8 @@ module km3_tx #(
       .express,
       .m_k(k),
       .m_data(data),
-      .cut
+      .ends(word_ends),
+      .cut(word_cut)
   );
   enc_8b10b #(
       .SYMBOLS(2)

@@ -14,7 +14,7 @@ from common.registers import Registers
 
 BUS, MEMORY_BYTES = 0x4000_0000, 1 << 21
 COMPLETIONS, GONE, RING, INDEX, PAYLOADS, BUFFERS = 0, 0x1000, 0x2000, 0x8000, 0x40000, 0x80000
-BUFFER_COUNT, BUFFER_BYTES, PACKETS_PER_BUFFER = 16, 12288, 16
+BUFFER_BYTES, PACKETS_PER_BUFFER = 12288, 16
 RING_ENTRIES, SLOT_BYTES = 16, 4096
 ENTRY_BYTES, REF_BYTES = Completion.LAYOUT.size, PacketRef.LAYOUT.size
 
@@ -22,11 +22,11 @@ ENTRY_BYTES, REF_BYTES = Completion.LAYOUT.size, PacketRef.LAYOUT.size
 class Host:
     """received: of each packet its CLOP, source and payload, in the order of the completions; gone: kind and tag of each descriptor's completion.
 
-    release() returns what was taken. write_pause: in which cycles memory takes nothing.
+    release() returns what was taken. write_pause: in which cycles memory takes nothing. buffers: of each CLOP.
     """
 
-    def __init__(self, bench: Bench, clops: int = 4) -> None:
-        self.bench, self.dut, self.clops = bench, bench.dut, clops
+    def __init__(self, bench: Bench, clops: int = 4, buffers: int = 16) -> None:
+        self.bench, self.dut, self.clops, self.buffers = bench, bench.dut, clops, buffers
         self.registers = Registers(bench)
         self.write_pause: Callable[[], bool] = never
         self.asked: deque[tuple[int, int, int]] = deque()
@@ -55,9 +55,9 @@ class Host:
         await write(0x088, 0x1000 // ENTRY_BYTES - 1)
         for clop in range(self.clops):
             at = 0x40 * clop
-            await write(0x208 + at, BUFFERS + clop * BUFFER_COUNT * BUFFER_BYTES)
-            await write(0x210 + at, INDEX + clop * BUFFER_COUNT * PACKETS_PER_BUFFER * REF_BYTES)
-            await write(0x218 + at, BUFFER_BYTES | BUFFER_COUNT << 32)
+            await write(0x208 + at, BUFFERS + clop * self.buffers * BUFFER_BYTES)
+            await write(0x210 + at, INDEX + clop * self.buffers * PACKETS_PER_BUFFER * REF_BYTES)
+            await write(0x218 + at, BUFFER_BYTES | self.buffers << 32)
             await write(0x220 + at, timeout_ns | PACKETS_PER_BUFFER << 48)
             await write(0x200 + at, 1)
         await write(0x408, RING)
@@ -115,16 +115,20 @@ class Host:
         assert (found.kind, found.sequence) == (Kind.BUFFER_FILLED, self.completed + 1)
         self.completed += 1
         clop = found.clop
-        assert found.buffer_index == self.taken[clop] % BUFFER_COUNT
+        assert found.buffer_index == self.taken[clop] % self.buffers
         self.taken[clop] += 1
         self.lost += found.packets_lost
         self.arrivals_ns.append((found.first_packet_ns, found.last_packet_ns))
-        number = clop * BUFFER_COUNT + found.buffer_index
+        number = clop * self.buffers + found.buffer_index
         for k in range(found.packet_count):
             place = INDEX + (number * PACKETS_PER_BUFFER + k) * REF_BYTES
             ref = PacketRef.read(bytes(self.memory[place : place + REF_BYTES]))
             at = BUFFERS + number * BUFFER_BYTES + ref.offset
-            self.received.append((clop, ref.source, bytes(self.memory[at : at + ref.bytes])))
+            self._received(clop, ref.source, at, bytes(self.memory[at : at + ref.bytes]))
+
+    def _received(self, clop: int, source: int, at: int, payload: bytes) -> None:
+        """at: where in memory."""
+        self.received.append((clop, source, payload))
 
     async def _answer_reads(self) -> None:
         dut, edge, asks = self.dut, RisingEdge(self.dut.clk), self.dut.mem_read_valid

@@ -38,7 +38,10 @@ class Frame:
     second: int = 0
     number: int = 0
     floor: int = 1
+    tower: int = 7  # that the port says its floor is in
+    sampled: bool = False
     spoiled: int | None = None  # this word of it has another bit
+    cut: int | None = None  # after so many words the next one begins
 
 
 def crc(words: list[Word]) -> list[Word]:
@@ -47,7 +50,7 @@ def crc(words: list[Word]) -> list[Word]:
 
 
 def words_of(frame: Frame, geometry: Geometry) -> list[Word]:
-    """All of a frame's words, idle ones to its end."""
+    """All of a frame's words, idle ones to its end, or those that are sent of one that is cut."""
     second = frame.second
     head = [(1, UP << 8 | K28_5), (0, frame.number), (0, second & 0xFFFF), (0, second >> 16), (0, 3 << 8 | frame.floor)]
     head += [(0, len(slot)) for slot in frame.slots]
@@ -58,7 +61,7 @@ def words_of(frame: Frame, geometry: Geometry) -> list[Word]:
     if frame.spoiled is not None:
         k, data = words[frame.spoiled]
         words[frame.spoiled] = (k, data ^ 1) if k == 0 else (0, data)
-    return words + [IDLE] * (geometry.frame_words - len(words))
+    return (words + [IDLE] * (geometry.frame_words - len(words)))[: frame.cut]
 
 
 # Of each running disparity and symbol: its ten bits, the first on the wire lowest, and the disparity after it.
@@ -109,9 +112,6 @@ class Tower:
     run: int
     second: int
     slice_frames: int
-    tower: int = 7
-    floor: int = 1
-    sampled: bool = False
     packets: list[Sent] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("placed", "unplaced", "missing", "sound_cut"), 0))
 
@@ -123,7 +123,8 @@ class Tower:
         self.holed = False  # something of this slice is missing
 
     def take(self, frame: Frame) -> None:
-        index = (frame.second - self.second) * self.geometry.frames_per_s + frame.number
+        seconds = (frame.second - self.second + (1 << 31)) % (1 << 32) - (1 << 31)  # seconds come round
+        index = seconds * self.geometry.frames_per_s + frame.number
         slice_number, place = divmod(index, self.slice_frames)
         if slice_number < max(self.slice, 0):
             self.counts["unplaced"] += 1
@@ -162,10 +163,10 @@ class Tower:
             self.packets.append(Sent(3, struct.pack(f"<{len(frame.slots[9])}H", *frame.slots[9]), arrival_ns))
 
     def _head(self, frame: Frame, stream: int, last: bool) -> bytes:
-        kind = (2 if self.sampled else 1, 3, 4, 5)[stream]
+        kind = (2 if frame.sampled else 1, 3, 4, 5)[stream]
         begin = self.slice * self.slice_frames
         seconds, number = divmod(begin, self.geometry.frames_per_s)
         tick = number * (62_500_000 // self.geometry.frames_per_s)
         # The model's frames say that the floor's time is right.
-        fields = (self.tower, self.floor, kind, int(last), self.run, self.slice, self.second + seconds, tick)
+        fields = (frame.tower, frame.floor, kind, int(last), self.run, self.slice, (self.second + seconds) % (1 << 32), tick)
         return b"KM3F" + struct.pack(">4B6I", *fields, self.offsets[stream], self.sequences[stream])

@@ -65,10 +65,10 @@ class FloorSource:
 
 
 class Link:
-    """What the shore sends on `codes`, from now on."""
+    """What the shore sends on `codes`, from now on; nothing but idle words where `on` says that there is no light."""
 
-    def __init__(self, clock: Any, codes: Any, geometry: Geometry) -> None:
-        self.clock, self.codes, self.geometry = clock, codes, geometry
+    def __init__(self, clock: Any, codes: Any, geometry: Geometry, on: Any = None) -> None:
+        self.clock, self.codes, self.geometry, self.on = clock, codes, geometry, on
         self.words: list[Word] = []
         cocotb.start_soon(self._run())
 
@@ -76,17 +76,24 @@ class Link:
         edge = RisingEdge(self.clock)
         while True:
             await edge
-            self.words.append(decode(int(self.codes.value)))
+            dark = self.on is not None and self.on.value == 0
+            self.words.append(IDLE if dark else decode(int(self.codes.value)))
 
-    def control(self) -> bytes:
-        """Of all whole frames the slot of slow control; each is as the page says."""
+    def frames(self, since: int = 0, until: int | None = None) -> list[list[Word]]:
+        """The words of each frame that began in these."""
+        size = 10 + self.geometry.slot_words[9]
+        begins = [at for at, word in enumerate(self.words[:until]) if at >= since and word == (1, DOWN << 8 | K28_5)]
+        return [self.words[at : at + size] for at in begins if at + size <= len(self.words)]
+
+    def control(self, since: int = 0, until: int | None = None, *, cut: bool = False) -> bytes:
+        """Of all whole frames the slot of slow control; each is as the page says. cut: one may have been cut, and is left out."""
         got, size = b"", self.geometry.slot_words[9]
-        for begin in (at for at, word in enumerate(self.words) if word == (1, DOWN << 8 | K28_5)):
-            frame = self.words[begin : begin + 10 + size]
-            if len(frame) == 10 + size:
-                count = frame[5][1]
-                assert frame[6:8] == crc(frame[:6])
-                assert frame[-2:] == crc(frame[:6] + frame[8:-2])
-                assert frame[8 + count : -2] == [IDLE] * (size - count)
-                got += b"".join(word.to_bytes(2, "little") for _, word in frame[8 : 8 + count])
+        for frame in self.frames(since, until):
+            count = frame[5][1]
+            if cut and (frame[6:8] != crc(frame[:6]) or frame[-2:] != crc(frame[:6] + frame[8:-2])):
+                continue
+            assert frame[6:8] == crc(frame[:6])
+            assert frame[-2:] == crc(frame[:6] + frame[8:-2])
+            assert frame[8 + count : -2] == [IDLE] * (size - count)
+            got += b"".join(word.to_bytes(2, "little") for _, word in frame[8 : 8 + count])
         return got

@@ -55,6 +55,16 @@ module bench_top #(
     assign m_cycles = 8'(gray_pkg::number(16'(m_halfway)));
   end
 
+  if (1) begin : g_clock_watch
+    logic m_runs;
+    km3_clock_watch #(
+        .EDGES(8),
+        .SILENCE_CYCLES(64)
+    ) dut (
+        .*
+    );
+  end
+
   if (1) begin : g_sync_bits
     logic [3:0] s_bits, m_bits;
     sync_bits #(.WIDTH(4)) dut (.*);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""async_fifo, pulse_crossing, cycle_crossing, sync_bits and reset_sync between two clocks of any ratio and phase, that stand and return."""
+"""async_fifo, pulse_crossing, cycle_crossing, sync_bits, reset_sync and km3_clock_watch between two clocks of any ratio and phase, that stand and return."""
 
 from typing import Any
 
@@ -238,3 +238,41 @@ async def bits_come_after_two_edges(dut: Any) -> None:
         await Timer(1, "ps")
         assert int(block.m_bits.value) == 0, f"{before:04b} outlives a reset"
         dut.rst.value = 0
+
+
+async def once(edge: Any) -> None:
+    await edge
+
+
+@cocotb.test
+async def a_clock_that_stands_is_seen(dut: Any) -> None:
+    """And one that runs, of any rate within the contract; a reset while it stands does not make it run."""
+    crossing, runs = Crossing(dut), dut.g_clock_watch.m_runs
+    s, m, rng = crossing.s, crossing.m, crossing.rng
+    for _ in range(ROUNDS):
+        await crossing.begin()
+        m.period_ps = rng.uniform(3000, 12_000)
+        s.period_ps = m.period_ps * rng.choice([0.26, 1, 7, rng.uniform(0.26, 7)])
+        await crossing.settled()
+        await s.wait(16)
+        await m.wait(8)
+        for turn in range(4):
+            stood = cocotb.start_soon(once(FallingEdge(runs)))
+            assert runs.value == 1
+            await s.wait(rng.randrange(100, 300))
+            assert not stood.done(), "it runs"
+            stood.cancel()
+            s.stop()
+            await m.wait(64 + 8)
+            assert runs.value == 0
+            if turn % 2:
+                dut.rst.value = 1
+                await m.wait(rng.randrange(1, 5))
+                dut.rst.value = 0
+            ran = cocotb.start_soon(once(RisingEdge(runs)))
+            await m.wait(200)
+            assert not ran.done(), "it stands"
+            ran.cancel()
+            s.go()
+            await s.wait(16 + 4)
+            await m.wait(8)

@@ -26,6 +26,7 @@ module bench_top #(
     output logic        start,
     output logic [15:0] word,
     output logic [47:0] at,
+    output logic        ends,
     output logic        cut,
     output logic [ 1:0] tx_k,
     output logic [15:0] tx_data,
@@ -118,6 +119,7 @@ module bench_top #(
       .express(express_in),
       .m_k(tx_k),
       .m_data(tx_data),
+      .ends,
       .cut
   );
   km3_frame_rx #(

@@ -50,6 +50,7 @@ class Link:
         self.bench = Bench(dut, COUNTERS)
         self.waiting: list[list[int]] = [[] for _ in SLOT_WORDS]
         self.over: list[Word] = []
+        self.ends: list[int] = []  # how many words of `over` there were with the last one of a frame
         self.heads: list[tuple[int, int]] = []  # second, number
         self.frames: list[tuple[bool, list[list[int]]]] = []
         self.codes: list[tuple[int, int]] = []  # cycle, code
@@ -117,6 +118,8 @@ class Link:
             await RisingEdge(dut.clk)
             cycle = self.bench.cycle
             self.over.append((int(dut.tx_k.value), int(dut.tx_data.value)))
+            if dut.ends.value == 1:
+                self.ends.append(len(self.over))
             if dut.start.value == 1:
                 self.begun.append((cycle, int(dut.at.value) & 0xFFFF))
             if dut.m_head.value == 1:
@@ -181,6 +184,7 @@ async def bytes_of_a_frame(dut: Any) -> None:
         if number == FRAMES_PER_S:
             number, second = 0, second + 1
         link.over.clear()
+        link.ends.clear()
         await link.to_word(FRAME_WORDS - 1)
         await link.to_word(FRAME_END + 4)
         sent = [slot[:size] for slot, size in zip(queued, SLOT_WORDS, strict=True)]
@@ -188,6 +192,7 @@ async def bytes_of_a_frame(dut: Any) -> None:
         wanted = frame_of(second, number, 3, sent)
         begin = link.over.index(wanted[0])
         assert link.over[begin : begin + len(wanted)] == wanted
+        assert link.ends == [begin + len(wanted)]
         assert set(link.over[:begin] + link.over[begin + len(wanted) :]) == {IDLE}
         await link.to_word(FRAME_END + 8)
         assert link.frames[-1] == (True, sent)
@@ -364,6 +369,51 @@ async def what_is_no_frame_is_named(dut: Any) -> None:
     dut.locked.value = 1
     await link.to_word(FRAME_END + 12)
     assert link.counts() == {"drop_cut": 1, "error_stray": 1}, "the rest of it is no frame"
+
+
+@cocotb.test
+async def a_link_that_is_lost_anywhere(dut: Any) -> None:
+    """After each word of a frame, good or bad: one that began is cut until its last word is taken, or that of a head which is wrong, and then has its own fate; it has one. An
+    end is told of each head that was."""
+    link = Link(dut)
+    await link.start()
+    await link.to_word(FRAME_END + 8)
+    dut.sends.value = 0
+    await link.frame()
+    good = frame_of(7, 11, 3, [[7, 8], [], [9]])
+    wrong_head = [(k, data ^ (1 << 9 if at == 3 else 0)) for at, (k, data) in enumerate(good)]
+    wrong_slot = [(k, data ^ (1 << 9 if at == FIRST_SLOT else 0)) for at, (k, data) in enumerate(good)]
+    twice = good[: FIRST_SLOT + 4] + good
+    for words, fate, last in (
+        (good, "count_good", FRAME_END),
+        (wrong_head, "drop_head", FIRST_SLOT),
+        (frame_of(7, 11, 4, [[]] * 3), "drop_floor", FIRST_SLOT),
+        (wrong_slot, "drop_crc", FRAME_END),
+        (twice, "count_good", len(twice)),
+    ):
+        fates = []
+        for cut in range(len(words) + 12):
+            heads, ends = len(link.heads), len(link.frames)
+            link.forget()
+            link.stream = [*words, *[IDLE] * 20]
+            await link.bench.wait(cut)
+            dut.locked.value = 0
+            await link.bench.wait(len(link.stream) + 10)
+            dut.locked.value = 1
+            await link.bench.wait(4)
+            counts = link.counts()
+            counts.pop("error_stray", 0)
+            fates.append({name: count for name, count in counts.items() if name.startswith(("drop", "count"))})
+            assert len(link.heads) - heads == len(link.frames) - ends, (fate, cut)
+        found = [each for at, each in enumerate(fates) if at == 0 or each != fates[at - 1]]
+        if words is twice:
+            assert found == [{}, {"drop_cut": 1}, {"drop_cut": 2}, {"drop_cut": 1, fate: 1}], found
+            assert fates.count({"drop_cut": 2}) == FRAME_END - 1
+        else:
+            assert found == [{}, {"drop_cut": 1}, {fate: 1}], found
+        assert sum(each.get(fate, 0) == 0 and each != {} for each in fates) == last - 1, (
+            "from its first word to the one before its last"
+        )
 
 
 @cocotb.test

@@ -105,6 +105,11 @@ module bench_top (
       .SEARCH_CYCLES(SEARCH_CYCLES)
   ) i_shore (
       .rx_clk(floor_clk),
+      .control_last(1'b0),
+      .control_took(),
+      .control_took_last(),
+      .frame_ends(),
+      .hears(),
       .div_clk(clk ^ !div_wrong),
       .tx_codes(down_codes),
       .tx_on(shore_on),

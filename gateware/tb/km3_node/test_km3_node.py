@@ -44,13 +44,24 @@ class NodeBench(Bench):
         ]
         dut.pps.value = 0
 
-    async def pulse(self) -> None:
+    async def pulse(self) -> int:
+        """The cycle of the reference in which it rises."""
         self.dut.pps.value = 1
+        rose = self.ref.cycle
         await self.ref.wait(3)
         self.dut.pps.value = 0
+        return rose
 
-    async def begin(self, slice_frames: int = 5) -> list[Tower]:
-        await self.reset(40)
+    async def seconds(self) -> int:
+        """That have begun since the pulse that set the time, as the register has it; the links' clock must say the same."""
+        least = (self.ref.cycle - self.pulsed - 40) // CYCLES_PER_S
+        told = await self.read(KM3 + 0x10)
+        begun = told - (1 << 32 | SECOND)
+        assert least <= begun <= (self.ref.cycle - self.pulsed) // CYCLES_PER_S
+        return begun
+
+    async def begin(self, slice_frames: int = 5, reset_cycles: int = 40) -> list[Tower]:
+        await self.reset(reset_cycles)
         self.host.forget()
         await self.host.set_up()
         for port in range(PORTS):
@@ -64,7 +75,7 @@ class NodeBench(Bench):
                 raise AssertionError("the links are not up")
         await self.write(KM3 + 8, SECOND)
         await self.ref.wait(20)
-        await self.pulse()
+        self.pulsed = await self.pulse()
         await self.ref.wait(150)
         for floor in self.floors:
             floor.begin(SECOND)
@@ -81,17 +92,19 @@ class NodeBench(Bench):
         at = PORT + 0x40 * port
         await self.write(at + 8, SECOND)
         await self.write(at + 0x10, run | slice_frames << 32)
-        return Tower(GEOMETRY, run, SECOND, slice_frames, tower=9, floor=port + 1)
+        return Tower(GEOMETRY, run, SECOND, slice_frames)
 
     async def counts(self) -> list[dict[str, int]]:
         """Of each port, then of the node."""
         names = ROWS["km3"]["names"]
         found = [{name: await self.read(COUNT + 0x200 * port + 8 * k) for k, name in enumerate(names)} for port in range(PORTS)]
-        found.append({name: await self.read(NODE_COUNT + 8 * k) for k, name in enumerate(ROWS["km3_node"]["names"])})
-        return found
+        return [*found, await self.node_counts()]
+
+    async def node_counts(self) -> dict[str, int]:
+        return {name: await self.read(NODE_COUNT + 8 * k) for k, name in enumerate(ROWS["km3_node"]["names"])}
 
     def frame(self, port: int, share: float) -> Frame:
-        return Frame(any_slots(self.rng, GEOMETRY, share), floor=port + 1)
+        return Frame(any_slots(self.rng, GEOMETRY, share), floor=port + 1, tower=9)
 
     async def finish(self, *, returns: bool = True) -> tuple[list[dict[str, int]], dict[str, int]]:
         """What ports and node counted, when nothing is in flight; the books balance."""
@@ -112,7 +125,7 @@ class NodeBench(Bench):
         assert node["to_host"] == sum(port["forwarded"] for port in ports)
         assert node["to_host"] == sum(rx[name] for name in ("stored", "overflow", "disabled", "too_long", "no_buffer")), rx
         assert tx["sent"] == node["from_host"] + node["host_no_route"]
-        assert node["from_host"] == sum(port["to_floor"] + port["to_floor_full"] for port in ports)
+        assert node["from_host"] == sum(port["to_floor"] + port["to_floor_cut"] + port["to_floor_full"] for port in ports)
         return ports, node
 
 
@@ -142,7 +155,7 @@ async def every_kind_of_every_floor(dut: Any) -> None:
     assert len(bench.host.received) == sum(len(tower.packets) for tower in towers)
     times = {packet.arrival_ns for tower in towers for packet in tower.packets}
     assert {at for buffer in bench.host.arrivals_ns for at in buffer} <= times
-    assert await bench.read(KM3 + 0x10) == 1 << 32 | SECOND
+    await bench.seconds()
     assert await bench.read(KM3) == PORTS | TOGETHER << 8 | LINE_MBPS << 16 | FRAMES_PER_S << 32
     assert (node["gps_pulse"], node["gps_period"]) == (1, 0)
 
@@ -223,20 +236,65 @@ async def slow_control_from_the_ring(dut: Any) -> None:
 
 @cocotb.test
 async def time_from_the_gps(dut: Any) -> None:
-    """A pulse that is early, and none; a second that the host sets anew is an error of every port's link."""
+    """Pulses that are missing, too much or a cycle off are told, and the second goes on by the links' clock; one that the host sets anew is an error of every port's link."""
     bench = NodeBench(dut)
     await bench.begin()
-    before = (await bench.counts())[-1]
-    await bench.ref.wait(CYCLES_PER_S * 2)
-    await bench.pulse()
-    await bench.ref.wait(CYCLES_PER_S - 3)
-    await bench.pulse()
+    # A second without a pulse is over, and was told.
+    await bench.ref.wait(max(4, bench.pulsed + CYCLES_PER_S + 50 - bench.ref.cycle))
+    before = await bench.node_counts()
+    assert (before["gps_pulse"], before["gps_period"], before["gps_silent"]) == (1, 0, 1)
+    number = (bench.ref.cycle - bench.pulsed) // CYCLES_PER_S + 2
+    for places, told in (
+        ((0,), {}),
+        ((0, 700), {"gps_period": 1}),
+        ((), {}),  # one came since the last
+        ((), {"gps_silent": 1}),
+        ((1,), {"gps_period": 1}),
+        ((-1,), {"gps_period": 1}),
+        ((0,), {}),
+    ):
+        for place in places:
+            await bench.ref.wait(bench.pulsed + number * CYCLES_PER_S + place - bench.ref.cycle)
+            await bench.pulse()
+        await bench.ref.wait(bench.pulsed + number * CYCLES_PER_S + 1000 - bench.ref.cycle)
+        after = await bench.node_counts()
+        wanted = {"gps_pulse": len(places)} | told
+        assert {name: after[name] - before[name] for name in ("gps_pulse", "gps_period", "gps_silent")} == {
+            name: wanted.get(name, 0) for name in ("gps_pulse", "gps_period", "gps_silent")
+        }, (number, places)
+        assert await bench.seconds() == number
+        before, number = after, number + 1
     await bench.write(KM3 + 8, 77)
-    await bench.ref.wait(CYCLES_PER_S // 2)
+    await bench.ref.wait(CYCLES_PER_S // 4)
     await bench.pulse()
     await bench.ref.wait(60)
     ports, node = await bench.finish()
-    assert await bench.read(KM3 + 0x10) == 1 << 32 | 77
-    assert node["gps_pulse"] - before["gps_pulse"] == 3
-    assert node["gps_silent"] >= 1
+    assert node["gps_pulse"] - before["gps_pulse"] == node["gps_period"] - before["gps_period"] == 1
     assert [port["error_gps"] for port in ports] == [1] * PORTS
+
+
+@cocotb.test
+async def a_reset_of_one_cycle(dut: Any) -> None:
+    """With packets everywhere, held up by memory: after it nothing is left of them, and all is well."""
+    bench = NodeBench(dut)
+    await bench.begin()
+    for cycles in (1, 1, 2):
+        for port, floor in enumerate(bench.floors):
+            floor.queue += [bench.frame(port, 1) for _ in range(4)]
+        bench.host.write_pause = lambda: True
+        for floor in bench.floors:
+            await floor.drain()
+            floor.forget()
+            floor.second = None
+        bench.host.write_pause = pauses(bench.rng, 0.2)
+        towers = await bench.begin(reset_cycles=cycles)
+        for port, floor in enumerate(bench.floors):
+            floor.queue += [bench.frame(port, 0.5) for _ in range(3)]
+        ports, _ = await bench.finish()
+        for port, (tower, floor) in enumerate(zip(towers, bench.floors, strict=True)):
+            for frame in floor.sent:
+                tower.take(frame)
+            came = [data for _, source, data in bench.host.received if source >> 8 == port + 1]
+            assert sorted(came) == sorted(packet.data for packet in tower.packets)
+            assert ports[port]["forwarded"] == len(tower.packets)
+            floor.forget()

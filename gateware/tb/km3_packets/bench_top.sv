@@ -27,7 +27,11 @@ module bench_top #(
     input  logic        s_axis_tlast,
     input  logic [47:0] s_at,
     input  logic        s_timed,
+    input  logic [ 7:0] s_floor,
+    input  logic [ 7:0] s_tower,
+    input  logic        s_sampled,
     input  logic [63:0] s_start_cycle,
+    input  logic [63:0] s_parsed_cycle,
     input  logic [16*GROUPS-1:0] s_words,
 
     output logic [63:0] m_axis_tdata,
@@ -40,6 +44,7 @@ module bench_top #(
     output logic [15:0] m_bytes,
     output logic [63:0] m_arrival_ns,
     output logic [63:0] m_start_cycle,
+    output logic [63:0] m_parsed_cycle,
 
     output logic packet,
     output logic placed,
@@ -53,6 +58,7 @@ module bench_top #(
     output logic        gps_set,
     output logic [31:0] gps_second,
     output logic        known,
+    output logic        begun,
     output logic        count_pulse,
     output logic        error_period,
     output logic        error_silent
@@ -60,7 +66,7 @@ module bench_top #(
   km3_pkg::port_settings_t settings;
   assign settings = '{run_begins, run, run_second, slice_frames, enable, sampled, tower, floor, clops, sources};
   km3_pkg::head_t head;
-  assign head = '{'{6'd0, s_timed, 1'b1}, floor, s_at};
+  assign head = '{'{6'd0, s_timed, 1'b1}, s_floor, s_at};
   port_pkg::routed_t m_meta;
   assign m_route = m_meta.route;
   assign m_clop = m_meta.payload.clop;
@@ -68,11 +74,12 @@ module bench_top #(
   assign m_bytes = m_meta.payload.bytes;
   assign m_arrival_ns = m_meta.payload.arrival_ns;
   assign m_start_cycle = m_meta.payload.start_cycle;
+  assign m_parsed_cycle = m_meta.payload.parsed_cycle;
   km3_packets #(
       .OPTICAL_GROUPS(OPTICAL_GROUPS),
       .FRAMES_PER_S  (FRAMES_PER_S)
   ) i_packets (
-      .s_meta({head, s_start_cycle, 64'd0, s_words}),
+      .s_meta({head, s_sampled, s_tower, s_start_cycle, s_parsed_cycle, s_words}),
       .*
   );
   km3_gps #(

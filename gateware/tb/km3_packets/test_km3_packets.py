@@ -14,7 +14,7 @@ OPTICAL_GROUPS = PARAMETERS.get("OPTICAL_GROUPS", 3)
 SLOT_WORDS = (*(30,) * 6, 18, 18, 12, 28)
 GEOMETRY = Geometry(1000, FRAMES_PER_S, SLOT_WORDS, 6 // OPTICAL_GROUPS)
 COUNTERS = ("packet", "placed", "unplaced", "missing", "sound_cut")
-META = ("m_route", "m_clop", "m_source", "m_bytes", "m_arrival_ns", "m_start_cycle")
+META = ("m_route", "m_clop", "m_source", "m_bytes", "m_arrival_ns", "m_start_cycle", "m_parsed_cycle")
 CLOPS, SOURCES = (2, 0, 3, 1), (0x101, 0x2FF, 0x8003, 0x44)
 
 
@@ -35,8 +35,10 @@ class FrameSource:
             words.append([])
         dut = self.dut
         dut.s_at.value = frame.second << 16 | frame.number
+        dut.s_floor.value, dut.s_tower.value, dut.s_sampled.value = frame.floor, frame.tower, int(frame.sampled)
         dut.s_words.value = sum(len(group) << 16 * g for g, group in enumerate(groups))
         dut.s_start_cycle.value = frame.second * 1000 + frame.number
+        dut.s_parsed_cycle.value = 3 * (frame.second * 1000 + frame.number)
         for at, word in enumerate(words):
             dut.s_axis_tdata.value = sum(value << 16 * k for k, value in enumerate(word))
             dut.s_axis_tkeep.value = (1 << 2 * len(word)) - 1
@@ -55,23 +57,28 @@ class Port:
         self.source = FrameSource(self.bench)
         self.came: list[Packet] = []
         StreamSink(self.bench, "m_axis", self.came.append, meta=META)
-        for name in ("run_begins", "pps", "set", "enable", "sampled"):
+        for name in ("run_begins", "pps", "set", "enable"):
             getattr(dut, name).value = 0
         dut.s_timed.value = 1
-        dut.tower.value, dut.floor.value = 7, 1
         self.route(CLOPS)
 
     def route(self, clops: tuple[int, ...]) -> None:
         self.dut.clops.value = sum(clop << 2 * k for k, clop in enumerate(clops))
         self.dut.sources.value = sum(source << 16 * k for k, source in enumerate(SOURCES))
 
-    async def begin(self, run: int, second: int, slice_frames: int, **about: Any) -> Tower:
-        dut = self.dut
+    async def begin(self, run: int, second: int, slice_frames: int) -> Tower:
+        """After it the registers have anything: they are those of the next run."""
+        dut, rng = self.dut, self.rng
         dut.run.value, dut.run_second.value, dut.slice_frames.value = run, second, slice_frames
         dut.run_begins.value, dut.enable.value = 1, 1
         await self.bench.wait(1)
         dut.run_begins.value = 0
-        return Tower(GEOMETRY, run, second, slice_frames, **about)
+        dut.run.value, dut.run_second.value, dut.slice_frames.value = (
+            rng.randrange(1 << 31),
+            rng.randrange(1 << 32),
+            rng.randrange(1, 9),
+        )
+        return Tower(GEOMETRY, run, second, slice_frames)
 
     async def send(self, tower: Tower | None, frame: Frame) -> None:
         if tower:
@@ -87,25 +94,64 @@ class Port:
             assert (packet.meta["m_route"], packet.meta["m_bytes"]) == (0, len(sent.data))
             assert packet.meta["m_arrival_ns"] == sent.arrival_ns
             second, ns = divmod(sent.arrival_ns, 10**9)
-            assert packet.meta["m_start_cycle"] == second * 1000 + ns * FRAMES_PER_S // 10**9
+            start = second * 1000 + ns * FRAMES_PER_S // 10**9
+            assert (packet.meta["m_start_cycle"], packet.meta["m_parsed_cycle"]) == (start, 3 * start)
         counts = {name: sum(tower.counts[name] for tower in towers) for name in towers[0].counts}
         self.bench.expect_counts(packet=len(wanted), **counts)
 
 
 def at(index: int, second: int) -> tuple[int, int]:
-    return second + index // FRAMES_PER_S, index % FRAMES_PER_S
+    return (second + index // FRAMES_PER_S) % (1 << 32), index % FRAMES_PER_S
 
 
 @cocotb.test
 async def every_kind_of_every_frame(dut: Any) -> None:
-    """Over the ends of seconds and slices: full slots, empty ones, and any; the last frame of a slice has a packet of every kind."""
+    """Over the ends of seconds and slices: full slots, empty ones, and any; the last frame of a slice has a packet of every kind. Floor, tower and kind of hits are those of
+    each frame."""
     port = Port(dut)
     await port.bench.reset()
     tower = await port.begin(run=0x7FFF_FFF1, second=0xFFFF_0001, slice_frames=7)
     for index in range(40 if SHORT else 250):
-        share = port.rng.choice((0, 0.3, 0.6, 1))
-        await port.send(tower, Frame(any_slots(port.rng, GEOMETRY, share), *at(index, 0xFFFF_0001)))
+        share, rng = port.rng.choice((0, 0.3, 0.6, 1)), port.rng
+        of = {"floor": rng.randrange(256), "tower": rng.randrange(256), "sampled": rng.random() < 0.5}
+        await port.send(tower, Frame(any_slots(rng, GEOMETRY, share), *at(index, 0xFFFF_0001), **of))
     await port.same(tower)
+
+
+@cocotb.test
+async def any_second_begins_a_run(dut: Any) -> None:
+    """Second 0, and one before seconds come round; a frame before the run is of none, also with a second that is a larger number."""
+    port = Port(dut)
+    await port.bench.reset()
+    for second in (0, 1, 0xFFFF_FFFF, 0x7FFF_FFFF):
+        port.came.clear()
+        port.bench.forget_counts()
+        tower = await port.begin(run=5, second=second, slice_frames=7)
+        await port.bench.wait(3)
+        for index in (-1, *range(5), *range(FRAMES_PER_S - 9, FRAMES_PER_S + 9)):
+            await port.send(tower, Frame(any_slots(port.rng, GEOMETRY, 0.5), *at(index, second)))
+        assert tower.counts["unplaced"] == 1
+        await port.same(tower)
+
+
+@cocotb.test
+async def a_frame_outside_moves_nothing(dut: Any) -> None:
+    """One whose time is far ahead, or two, first of all or later: those that follow are where they would be without it."""
+    port = Port(dut)
+    await port.bench.reset()
+    for slice_frames in (1, 3):
+        port.came.clear()
+        port.bench.forget_counts()
+        tower = await port.begin(run=1, second=50, slice_frames=slice_frames)
+        await port.bench.wait(3)
+        for index in range(8):
+            ahead = Frame(any_slots(port.rng, GEOMETRY), *at(index + 3000 * slice_frames, 50))
+            for _ in range((1, 2, 0, 1)[index % 4]):
+                await port.source.send(ahead)
+                tower.counts["unplaced"] += 1
+            await port.send(tower, Frame(any_slots(port.rng, GEOMETRY, 0.8), *at(index, 50)))
+        assert tower.counts["missing"] == 0
+        await port.same(tower)
 
 
 @cocotb.test
@@ -166,11 +212,11 @@ async def runs_and_settings_change(dut: Any) -> None:
             await port.bench.wait(150)
     await port.same(*towers)
 
-    dut.sampled.value, dut.s_timed.value = 1, 0
+    dut.s_timed.value = 0
     port.came.clear()
     await port.bench.wait(1)
     slots = [[port.rng.randrange(1 << 16)] * 3 if KINDS[s] else [] for s in range(10)]
-    await port.source.send(Frame(slots, *at(12, 20)))
+    await port.source.send(Frame(slots, *at(12, 20), sampled=True))
     await port.bench.wait(100)
     assert {packet.data[6] for packet in port.came} == {2, 3, 4, 5}
     assert {packet.data[7] for packet in port.came} == {2}
@@ -179,7 +225,7 @@ async def runs_and_settings_change(dut: Any) -> None:
     port.came.clear()
     for index in range(13, 30):
         port.route(tuple(port.rng.randrange(4) for _ in range(4)))
-        await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 0.8), *at(index, 20)))
+        await port.source.send(Frame(any_slots(port.rng, GEOMETRY, 0.8), *at(index, 20), sampled=True))
     await port.bench.wait(100)
     for packet in port.came:
         if packet.data[:4] == b"KM3F":

@@ -2,14 +2,15 @@
 """km3_port: a floor's frames in 8b/10b in, packets for the router out, against the pages; bad frames, a host that takes nothing, a fibre that is cut, settings
 rewritten under traffic, slow control the other way. Every test ends with the books."""
 
+from collections import Counter
 from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
 from common.bench import CLOCK_PS, PARAMETERS, SHORT, Bench, LaneCounts, never, pauses, random_numbers
-from common.clocks import Steady
+from common.clocks import Domain, Steady
 from common.counts import ROWS
-from common.km3 import SLOTS, Frame, Geometry, Tower, any_slots
+from common.km3 import DOWN, K28_5, SLOTS, Frame, Geometry, Tower, any_slots
 from common.km3_link import FloorSource, Link
 from common.streams import Packet, StreamSink, StreamSource
 
@@ -43,7 +44,7 @@ class PortBench:
     def __init__(self, dut: Any, core_ps: int = CLOCK_PS) -> None:
         self.dut, self.rng = dut, random_numbers()
         self.ref = Steady(dut, "ref_clk", WORD_PS, self.rng.random())
-        self.rx = Steady(dut, "rx_clk", WORD_PS, self.rng.random())
+        self.rx = Domain(dut, "rx_clk", WORD_PS, self.rng.random())
         Steady(dut, "help_clk", WORD_PS * 41 // 40, self.rng.random())
         self.bench = Core(dut, core_ps)
         self.floor = FloorSource(dut.rx_clk, dut.rx_bits, GEOMETRY)
@@ -51,11 +52,10 @@ class PortBench:
         self.came: list[Packet] = []
         self.sink = StreamSink(self.bench, "m_axis", self.came.append, pauses(self.rng, 0.2), META)
         self.source = StreamSource(self.bench, "s_axis")
-        for name in ("link_rst", "run_begins", "enable", "sampled", "gps_set"):
+        for name in ("link_rst", "div_wrong", "run_begins", "enable", "sampled", "gps_set"):
             getattr(dut, name).value = 0
         dut.tower.value, dut.floor.value = 7, 1
         self.route(CLOPS)
-        self.begun = 0
 
     def route(self, clops: tuple[int, ...]) -> None:
         self.dut.clops.value = sum(clop << 2 * k for k, clop in enumerate(clops))
@@ -92,7 +92,7 @@ class PortBench:
         await self.bench.wait(3000)
         counts = {name: count for name, count in zip(NAMES, self.counted.counts()["counts"], strict=True) if count}
         of = {name: counts.get(name, 0) for name in NAMES}
-        assert len(self.floor.sent) == of["count_good"] + sum(of[name] for name in DROPS) + self.begun, counts
+        assert len(self.floor.sent) == of["count_good"] + sum(of[name] for name in DROPS), counts
         assert of["count_good"] == of["placed"] + of["unplaced"] + of["overrun"] + of["full"], counts
         assert of["packet"] == of["queue_full"] + len(self.came), counts
         return counts
@@ -114,11 +114,7 @@ class PortBench:
 
     def whole(self) -> None:
         """Each packet has the words of slots as they were sent, and the sideband of its kind, whatever the CLOP."""
-        slots = {
-            b"".join(word.to_bytes(2, "little") for slot in part for word in slot)
-            for frame in self.floor.sent
-            for part in parts(frame)
-        }
+        slots = {data_of(part) for frame in self.floor.sent for part in parts(frame)}
         for packet in self.came:
             is_control = packet.data[:4] != b"KM3F"
             assert (packet.data if is_control else packet.data[32:]) in slots
@@ -221,10 +217,12 @@ async def a_host_that_takes_nothing(dut: Any) -> None:
 
 @cocotb.test
 async def a_fibre_that_is_cut(dut: Any) -> None:
-    """In mid-frame, and returns; the link begun anew by the host: the frame is dropped as cut, the next ones are good."""
+    """In mid-frame, and returns; the link begun anew by the host; a recovered clock that stands meanwhile, and both: the frame is dropped as cut, the next ones are good. The
+    link is not aligned, and the floor is told."""
     port = PortBench(dut)
     tower = await port.begin()
-    for how in ("dark", "link_rst", "dark"):
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY)
+    for how in ("dark", "link_rst", "stands", "stands, link_rst", "dark"):
         port.floor.queue += [Frame(any_slots(port.rng, GEOMETRY, 0.6)) for _ in range(2)]
         await port.floor.drain()
         cut = Frame(any_slots(port.rng, GEOMETRY, 1), spoiled=-1)  # its last word: none of it may go on
@@ -236,19 +234,31 @@ async def a_fibre_that_is_cut(dut: Any) -> None:
             port.floor.dark = True
             await port.rx.wait(port.rng.randrange(40, 400))
             port.floor.dark = False
-        else:
+        if "stands" in how:
+            port.rx.stop()
+            port.floor.dark = True
+            await port.ref.wait(90)
+            assert dut.aligned.value == 0, how
+            await port.ref.wait(2 * GEOMETRY.frame_words)
+            # Words of tx_codes were decoded some cycles later than they were made.
+            assert link.frames()[-1][4][1] >> 8 & 1 == 0, "the floor is told that it is not heard"
+        if "link_rst" in how:
             dut.link_rst.value = 1
-            await port.bench.wait(20)
+            await port.bench.wait(1)
             dut.link_rst.value = 0
-            port.begun += 1  # a frame that a reset cuts has no name
+            await port.ref.wait(12)
+            assert (dut.aligned.value, dut.sends.value) == (0, 0)
+        if "stands" in how:
+            port.rx.go()
+            await port.rx.wait(20)
+            port.floor.dark = False
         await port.bench.wait_until(lambda: dut.aligned.value == 1 and dut.sends.value == 1, 200_000, "the link is up", 100)
         await port.floor.drain()
     port.floor.queue += [Frame(any_slots(port.rng, GEOMETRY, 0.6)) for _ in range(7)]
     counts = await port.finish()
     port.take(tower, port.floor.sent)
     port.same(tower)
-    assert (counts["drop_cut"], counts["count_down"]) == (2, 2)
-    assert counts["count_up"] == 3
+    assert (counts["drop_cut"], counts["count_up"], counts["count_down"]) == (5, 5, 2)
 
 
 @cocotb.test
@@ -273,6 +283,36 @@ async def settings_change_under_traffic(dut: Any) -> None:
     port.whole()
 
 
+@cocotb.test
+async def a_port_gets_another_floor(dut: Any) -> None:
+    """One write says floor, tower and kind of hits: packets have what was said of the floor that their frame is of, whenever it was written."""
+    port = PortBench(dut)
+    await port.begin()
+    said = {1: (7, 0), 2: (8, 1)}  # of each floor its tower, and whether hits are sampled
+    for _ in range(24 if SHORT else 80):
+        port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY, 0.4), floor=port.rng.choice((1, 2))))
+    while port.floor.queue:
+        await port.bench.wait(port.rng.randrange(100, 2500))
+        floor = 3 - int(dut.floor.value)
+        dut.floor.value = floor
+        dut.tower.value, dut.sampled.value = said[floor]
+    counts = await port.finish()
+    assert counts["count_good"] + counts["drop_floor"] == len(port.floor.sent)
+    floors = {data_of(part): frame.floor for frame in port.floor.sent for part in parts(frame)}
+    seen = set()
+    for packet in port.came:
+        if packet.data[:4] == b"KM3F" and len(packet.data) > 36:
+            floor = floors[packet.data[32:]]
+            assert (packet.data[4], packet.data[5]) == (said[floor][0], floor)
+            assert packet.data[6] in (1 + said[floor][1], 3, 4, 5)
+            seen.add(floor)
+    assert seen == {1, 2}
+
+
+def data_of(part: list[list[int]]) -> bytes:
+    return b"".join(word.to_bytes(2, "little") for slot in part for word in slot)
+
+
 def parts(frame: Frame) -> list[list[list[int]]]:
     return [frame.slots[at : at + GEOMETRY.together] for at in range(0, 6, GEOMETRY.together)] + [
         [slot] for slot in frame.slots[6:]
@@ -280,15 +320,33 @@ def parts(frame: Frame) -> list[list[list[int]]]:
 
 
 @cocotb.test
-async def a_core_that_is_too_slow(dut: Any) -> None:
-    """Its clock is slower than the words of the link: what is missing makes its frame bad, and counted; what comes is whole."""
-    port = PortBench(dut, core_ps=WORD_PS * 9 // 8)
+@cocotb.parametrize(eighths=(9, 17, 25, 43, 96))
+async def a_core_that_is_too_slow(dut: Any, eighths: int) -> None:
+    """Its clock is slower than the words of the link: what is missing makes its frame bad, and counted; what comes is whole. No frame and no count is lost, however slow it is."""
+    port = PortBench(dut, core_ps=WORD_PS * eighths // 16 * 2)
     await port.begin()
-    for share in (1, 0, 1, 0.1, 0.1, 0.2, 1, 0):
-        port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY, share)))
+    wanted: Counter[str] = Counter()
+    for share in (1, 0, 1, 0.1, *(0, 0.1, 1) * (3 if SHORT else 12), 0.2, 1, 0):
+        frame, kind = (
+            Frame(any_slots(port.rng, GEOMETRY, share)),
+            port.rng.choice(("good", "good", "end", "slots", "head", "floor", "cut")),
+        )
+        if kind == "end":
+            frame.cut = GEOMETRY.end  # the next one follows it at once
+        elif kind == "cut":
+            frame.cut = port.rng.choice((1, port.rng.randrange(1, FIRST_SLOT), port.rng.randrange(1, GEOMETRY.end)))
+        elif kind == "floor":
+            frame.floor = 9
+        elif kind != "good":
+            frame.spoiled = port.rng.randrange(1, FIRST_SLOT) if kind == "head" else port.rng.randrange(FIRST_SLOT, GEOMETRY.end)
+        wanted[{"good": "count_good", "end": "count_good", "slots": "slots"}.get(kind, f"drop_{kind}")] += 1
+        port.floor.queue.append(frame)
+    port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY, 0)))
+    wanted["count_good"] += 1
     counts = await port.finish()
+    counts["slots"] = sum(counts.get(name, 0) for name in ("drop_crc", "drop_symbol", "drop_code"))
+    assert {name: counts.get(name, 0) for name in wanted} == wanted
     assert counts["overrun"] > 0
-    assert counts["placed"] > 0
     port.whole()
 
 
@@ -315,6 +373,113 @@ async def slow_control_to_the_floor(dut: Any) -> None:
     counts = await port.finish()
     assert link.control() == b"".join(payload + bytes(len(payload) % 2) for payload in sent)
     assert (counts["to_floor"], counts["to_floor_full"]) == (len(sent), 2)
+
+
+@cocotb.test
+async def short_payloads_wait(dut: Any) -> None:
+    """As many as there is room for in words of 8 B, while the link is away: then all go, in order."""
+    port = PortBench(dut)
+    await port.begin()
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY)
+    dut.link_rst.value = 1
+    await port.ref.wait(20)
+    sent = [bytes(port.rng.randrange(256) for _ in range(2 * port.rng.randrange(1, 5))) for _ in range(256)]
+    for payload in sent:
+        port.source.send(Packet(payload))
+    await port.source.drain()
+    for _ in range(40):
+        port.source.send(Packet(b"more"))
+    await port.source.drain()
+    dut.link_rst.value = 0
+    await port.ref.wait(30 * GEOMETRY.frame_words)
+    counts = await port.finish()
+    assert link.control().startswith(b"".join(sent))
+    assert counts["to_floor"] + counts["to_floor_full"] == len(sent) + 40
+    assert 20 <= counts["to_floor_full"] <= 40
+
+
+def any_payload(port: PortBench, number: int) -> bytes:
+    return number.to_bytes(2, "little") + bytes(port.rng.randrange(256) for _ in range(2 * port.rng.choice((1, 2, 5, 13, 45))))
+
+
+def whole_payloads(got: bytes, sent: list[bytes]) -> tuple[list[int], list[int]]:
+    """Which payloads are in it, and where there is something else."""
+    found, others, at = [], [], 0
+    while at < len(got):
+        number = int.from_bytes(got[at : at + 2], "little")
+        if number < len(sent) and got.startswith(sent[number], at):
+            found.append(number)
+            at += len(sent[number])
+        else:
+            others.append(at)
+            at += 2
+    return found, others
+
+
+@cocotb.test
+async def a_link_that_begins_anew_under_slow_control(dut: Any) -> None:
+    """At any moment: what goes down after it begins with a whole payload, and each that was lost with the link is counted as cut, no other."""
+    port = PortBench(dut)
+    await port.begin()
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY)
+    sent: list[bytes] = []
+    begins = [0]
+    for _ in range(8 if SHORT else 40):
+        for _ in range(port.rng.randrange(28)):  # now and then more than the link itself holds
+            sent.append(any_payload(port, len(sent)))
+            port.source.send(Packet(sent[-1]))
+        await port.ref.wait(port.rng.randrange(1, 5 * GEOMETRY.frame_words))
+        begins.append(len(link.words))
+        dut.link_rst.value = 1
+        await port.bench.wait(port.rng.choice((1, 60)))
+        dut.link_rst.value = 0
+        await port.bench.wait_until(lambda: dut.sends.value == 1, 40_000, "the link is up", 50)
+    await port.ref.wait(12 * GEOMETRY.frame_words)
+    counts = await port.finish()
+    assert "to_floor_full" not in counts
+    there: list[int] = []
+    for begin, end in zip(begins, [*begins[1:], len(link.words)], strict=True):
+        got = link.control(begin, end, cut=True)
+        found, others = whole_payloads(got, sent)
+        assert not found or found == list(range(found[0], found[-1] + 1)), "one after the other"
+        assert not others or others == list(range(others[0], len(got), 2)), "the beginning of one, at the end"
+        there += found
+    assert there == sorted(there)
+    assert (counts["to_floor"], counts["to_floor_cut"]) == (len(there), len(sent) - len(there))
+    assert counts["to_floor_cut"] > 0
+
+
+@cocotb.test
+async def a_frame_that_is_cut_takes_payloads_with_it(dut: Any) -> None:
+    """Where the time jumps, or the serialiser's divider, so that there is no light, the frame that was under way is none: what ended or went on in it is counted as cut, all
+    else comes."""
+    port = PortBench(dut)
+    await port.begin()
+    link = Link(dut.ref_clk, dut.tx_codes, GEOMETRY, dut.tx_on)
+    sent: list[bytes] = []
+    for turn in range(10 if SHORT else 50):
+        for _ in range(port.rng.randrange(10)):
+            sent.append(any_payload(port, len(sent)))
+            port.source.send(Packet(sent[-1]))
+        await port.ref.wait(port.rng.randrange(3 * GEOMETRY.frame_words))
+        # Words since a frame began: in it; or so that the next one is there when it has been seen that the divider stands wrong.
+        words = port.rng.randrange(1, 60) if turn % 2 else GEOMETRY.frame_words - port.rng.randrange(100)
+        while len(link.words) < words or link.words[-words] != (1, DOWN << 8 | K28_5):
+            await port.ref.wait(1)
+        if turn % 2:
+            await port.set_time(SECOND + 10 * turn)
+        else:
+            dut.div_wrong.value = 1
+            await port.bench.wait_until(lambda: dut.tx_on.value == 0, 4000, "no light", 5)
+            dut.div_wrong.value = 0
+            await port.bench.wait_until(lambda: dut.tx_on.value == 1, 40_000, "light", 50)
+    await port.ref.wait(12 * GEOMETRY.frame_words)
+    counts = await port.finish()
+    found, _ = whole_payloads(link.control(cut=True), sent)
+    assert found == sorted(found)
+    assert (counts["to_floor"], counts["to_floor_cut"]) == (len(found), len(sent) - len(found))
+    assert counts["to_floor_cut"] > 0
+    assert counts["error_cut"] > 0
 
 
 @cocotb.test

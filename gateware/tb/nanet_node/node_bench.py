@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with its driver: ports with frames in and out, registers, one page of memory for all that it writes and reads; its counters and their books."""
 
-from collections import deque
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import pairwise
@@ -10,13 +9,12 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge
-from common.bench import CLOCK_PS, PARAMETERS, Bench, never
+from common.bench import CLOCK_PS, PARAMETERS, Bench
 from common.clocks import Domain, Steady
-from common.contract import Completion, Kind, PacketRef, TxDescriptor
 from common.counts import ROWS
 from common.events import KEY_MASK, Event, merged_events, merged_packet, parts_filling
 from common.frames import FCS_BYTES, LOCAL_IP, LOCAL_MAC, mac_number, udp_frame, with_fcs
-from common.registers import Registers
+from common.host import BUFFERS, Host
 from common.wires import XgmiiWireSink, XgmiiWireSource
 
 PORTS, MERGE = PARAMETERS["PORTS"], PARAMETERS.get("MERGE", 1)
@@ -32,11 +30,6 @@ EVENTS_SOURCE = 77
 FOREVER = 0xFFFFFFFF
 JUMP = 1 << 30
 
-BUS, MEMORY_BYTES = 0x4000_0000, 1 << 21
-COMPLETIONS, GONE, RING, INDEX, PAYLOADS, BUFFERS = 0, 0x1000, 0x2000, 0x8000, 0x40000, 0x80000
-BUFFER_COUNT, BUFFER_BYTES, PACKETS_PER_BUFFER = 32, 12288, 16
-RING_ENTRIES, SLOT_BYTES = 16, 4096
-ENTRY_BYTES, REF_BYTES = Completion.LAYOUT.size, PacketRef.LAYOUT.size
 NODE = 0x1000
 PATH = ROWS["rx"]["parts"]["path_counts"]
 ENDS = ROWS["tx"]["parts"]["sending_ends"]
@@ -81,10 +74,34 @@ class Books:
         assert self.tx["sent"] == self.node["from_host"] + self.node["host_no_route"]
 
 
-class NodeBench(Bench):
-    """merged: packets of M2EGP that came, with the cycle of each packet's last word; raw: (payload, source) of the others.
+class NodeHost(Host):
+    """merged: packets of M2EGP that came, with the cycle of each packet's last word; raw: (payload, source) of the others."""
 
-    With OWN_CLOCKS each direction of each wire has a period and phase of its own, `rx` and `tx` by port, and the core has core_ps; stands: the wires' clocks can be made
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench, clops=2, buffers=32)
+
+    def forget(self) -> None:
+        super().forget()
+        self.merged: list[tuple[bytes, int]] = []
+        self.raw: list[tuple[bytes, int]] = []
+        self.written: dict[int, int] = {}  # cycle in which each word of the buffers was written last
+
+    def _land(self, at: int, data: bytes) -> None:
+        super()._land(at, data)
+        if at >= BUFFERS:
+            for place in range(at & ~15, at + len(data), 16):
+                self.written[place] = self.bench.cycle
+
+    def _received(self, clop: int, source: int, at: int, payload: bytes) -> None:
+        if clop == EVENTS_CLOP:
+            assert source == EVENTS_SOURCE
+            self.merged.append((payload, self.written[at + len(payload) - 1 & ~15]))
+        else:
+            self.raw.append((payload, source))
+
+
+class NodeBench(Bench):
+    """With OWN_CLOCKS each direction of each wire has a period and phase of its own, `rx` and `tx` by port, and the core has core_ps; stands: the wires' clocks can be made
     to stand.
     """
 
@@ -92,7 +109,8 @@ class NodeBench(Bench):
         if OWN_CLOCKS:
             self.clock_ps = core_ps or rng.choice(CORES_PS)
         super().__init__(dut)
-        self.registers = Registers(self)
+        self.host = NodeHost(self)
+        self.registers = self.host.registers
 
         def clocks(name: str) -> list[Any]:
             if not OWN_CLOCKS:
@@ -105,52 +123,18 @@ class NodeBench(Bench):
             XgmiiWireSource(self.rx[port], f"xgmii_{port}")
         self.sinks = [NamedSink(self.tx[port], port) for port in range(PORTS)]
         self.frames = [0] * PORTS
-        self.write_pause = never
-        dut.mem_write_ready.value = 1
-        dut.mem_answer_valid.value = 0
-        self.asked: deque[tuple[int, int, int]] = deque()
-        cocotb.start_soon(self._take_writes())
-        cocotb.start_soon(self._answer_reads())
-        self._forget()
-
-    def _forget(self) -> None:
-        self.memory = bytearray(MEMORY_BYTES)
-        self.merged: list[tuple[bytes, int]] = []
-        self.raw: list[tuple[bytes, int]] = []
-        self.gone: list[tuple[int, int]] = []
-        self.taken = {EVENTS_CLOP: 0, RAW_CLOP: 0}
-        self.completed = self.rung = self.lost = 0
-        self.written: dict[int, int] = {}  # cycle in which each word of the buffers was written last
-        self.frames = [0] * PORTS
 
     # --- set-up ---
     async def begin(self, window: int = FOREVER, flush: int = 100, complete_only: int = 0) -> None:
         for source in self.sources:
             source.clear()
-        self.asked.clear()
         await self.reset(60)  # longer than what the wire has begun
         for source in self.sources:
             await source.wait()
         await self.reset()
-        self._forget()
-        write = self.registers.write
-        await write(0x068, BUS | 7)
-        await write(0x070, 0)
-        await write(0x060, 1 << 16 | 21 << 40 | 1 << 45)
-        await write(0x080, COMPLETIONS)
-        await write(0x088, 0x1000 // ENTRY_BYTES - 1)
-        for clop in (EVENTS_CLOP, RAW_CLOP):
-            at = 0x40 * clop
-            await write(0x208 + at, BUFFERS + clop * BUFFER_COUNT * BUFFER_BYTES)
-            await write(0x210 + at, INDEX + clop * BUFFER_COUNT * PACKETS_PER_BUFFER * REF_BYTES)
-            await write(0x218 + at, BUFFER_BYTES | BUFFER_COUNT << 32)
-            await write(0x220 + at, 2000 | PACKETS_PER_BUFFER << 48)
-            await write(0x200 + at, 1)
-        await write(0x408, RING)
-        await write(0x410, GONE)
-        await write(0x418, (RING_ENTRIES - 1) | (RING_ENTRIES - 1) << 32)
-        await write(0x420, 0)
-        await write(0x400, 1)
+        self.host.forget()
+        self.frames = [0] * PORTS
+        await self.host.set_up()
         for port in range(PORTS):
             await self.set_up_port(port)
         if MERGE:
@@ -196,99 +180,6 @@ class NodeBench(Bench):
         await write(NODE + 0x320, EVENTS_SOURCE)
         await write(NODE + 0x300, links | complete_only << 8 | parts << 9 | table << 10 | forget << 16)
 
-    # --- the host's memory ---
-    async def _take_writes(self) -> None:
-        dut, edge, valid = self.dut, RisingEdge(self.dut.clk), self.dut.mem_write_valid
-        appears = RisingEdge(valid)
-        at, size, request, ready = 0, 0, bytearray(), True
-        while True:
-            if self.write_pause is never and valid.value == 0:
-                await appears
-                continue
-            pause = self.write_pause()
-            if pause == ready:
-                ready = not pause
-                dut.mem_write_ready.value = int(ready)
-            await edge
-            if dut.rst.value == 1 or valid.value == 0 or not ready:
-                continue
-            if dut.mem_write_first.value == 1:
-                at, size, request = int(dut.mem_write_address.value), int(dut.mem_write_bytes.value), bytearray()
-            keep = int(dut.mem_write_keep.value)
-            skip = (keep & -keep).bit_length() - 1
-            count = keep.bit_length() - skip
-            assert keep == (1 << count) - 1 << skip
-            request += int(dut.mem_write_data.value).to_bytes(16, "little")[skip : skip + count]
-            if dut.mem_write_last.value == 1:
-                assert len(request) == size
-                self._land(at - BUS, bytes(request))
-
-    def _land(self, at: int, data: bytes) -> None:
-        assert 0 <= at <= MEMORY_BYTES - len(data), "a stray write"
-        self.memory[at : at + len(data)] = data
-        if at >= BUFFERS:
-            for place in range(at & ~15, at + len(data), 16):
-                self.written[place] = self.cycle
-        elif COMPLETIONS <= at < COMPLETIONS + 0x1000:
-            self._completed(Completion.read(data))
-        elif GONE <= at < GONE + 0x1000:
-            found = Completion.read(data)
-            self.gone.append((found.kind, found.tag))
-
-    def _completed(self, found: Completion) -> None:
-        assert (found.kind, found.sequence) == (Kind.BUFFER_FILLED, self.completed + 1)
-        self.completed += 1
-        clop = found.clop
-        assert found.buffer_index == self.taken[clop] % BUFFER_COUNT
-        self.taken[clop] += 1
-        self.lost += found.packets_lost
-        number = (clop * BUFFER_COUNT + found.buffer_index) * PACKETS_PER_BUFFER
-        for k in range(found.packet_count):
-            place = INDEX + (number + k) * REF_BYTES
-            ref = PacketRef.read(bytes(self.memory[place : place + REF_BYTES]))
-            at = BUFFERS + (clop * BUFFER_COUNT + found.buffer_index) * BUFFER_BYTES + ref.offset
-            payload = bytes(self.memory[at : at + ref.bytes])
-            if clop == EVENTS_CLOP:
-                assert ref.source == EVENTS_SOURCE
-                self.merged.append((payload, self.written[at + ref.bytes - 1 & ~15]))
-            else:
-                self.raw.append((payload, ref.source))
-
-    async def _answer_reads(self) -> None:
-        dut, edge, asks = self.dut, RisingEdge(self.dut.clk), self.dut.mem_read_valid
-        while True:
-            if not self.asked and asks.value == 0 and dut.mem_answer_valid.value == 0:
-                await RisingEdge(asks)
-                continue
-            await edge
-            if dut.rst.value == 1:
-                self.asked.clear()
-            elif dut.mem_read_valid.value == 1:
-                self.asked.append(
-                    (int(dut.mem_read_address.value) - BUS, int(dut.mem_read_bytes.value), int(dut.mem_read_tag.value))
-                )
-            if not self.asked:
-                dut.mem_answer_valid.value = 0
-                continue
-            at, size, tag = self.asked.popleft()
-            dut.mem_answer_valid.value, dut.mem_answer_tag.value = 1, tag
-            dut.mem_answer_data.value = int.from_bytes(self.memory[at : at + min(16, size)].ljust(16, b"\0"), "little")
-            dut.mem_answer_last.value = int(size <= 16)
-            if size > 16:
-                self.asked.appendleft((at + 16, size - 16, tag))
-
-    async def release(self) -> None:
-        for clop, taken in self.taken.items():
-            await self.registers.write(0x228 + 0x40 * clop, taken)
-
-    async def post(self, payload: bytes, destination: int, tag: int) -> None:
-        slot = self.rung % RING_ENTRIES
-        self.rung += 1
-        at, entry = PAYLOADS + slot * SLOT_BYTES, RING + slot * ENTRY_BYTES
-        self.memory[at : at + len(payload)] = payload
-        self.memory[entry : entry + ENTRY_BYTES] = TxDescriptor(at, len(payload), destination, tag, sequence=self.rung).packed()
-        await self.registers.write(0x420, self.rung)
-
     # --- traffic ---
     def send(self, port: int, frame: bytes, **how: Any) -> None:
         """frame: with its check sequence."""
@@ -307,8 +198,8 @@ class NodeBench(Bench):
         """Until nothing more comes, with buffers returned meanwhile."""
         await self.sent_all()
         before = -1
-        while before != (before := self.completed + len(self.gone)):
-            await self.release()
+        while before != (before := self.host.completed + len(self.host.gone)):
+            await self.host.release()
             await self.wait(2600)  # the time-out of a buffer and more
 
     # --- what came ---
@@ -316,7 +207,7 @@ class NodeBench(Bench):
         """Of all merged packets, which are as the format says; and the links of each."""
         found: list[Event] = []
         masks: list[int] = []
-        for sequence, (data, _) in enumerate(self.merged):
+        for sequence, (data, _) in enumerate(self.host.merged):
             events, filling = merged_events(data)
             assert data == merged_packet(events, filling, sequence=sequence, send_ns=int.from_bytes(data[8:12], "little"))
             assert filling == parts_filling(list(filling[: len(events)]))
@@ -352,7 +243,7 @@ class NodeBench(Bench):
     async def balanced(self) -> Books:
         books = await self.books()
         books.balance(self.frames)
-        assert self.lost == books.rx["no_buffer"] + books.rx["overflow"]
+        assert self.host.lost == books.rx["no_buffer"] + books.rx["overflow"]
         return books
 
 

@@ -92,7 +92,7 @@ async def events_of_all_ports_and_faults(dut: Any) -> None:
     key = rng.getrandbits(40)
     streams: list[list[Event]] = [[] for _ in range(PORTS)]
     for _ in range(6 if SHORT else 40):
-        bench.write_pause = rng.choice([never, pauses(rng, 0.3)])
+        bench.host.write_pause = rng.choice([never, pauses(rng, 0.3)])
         keys = [key := key + rng.randint(1, 1 << 20) for _ in range(rng.randint(1, 16))]
         for port in range(PORTS):
             for _ in range(rng.choice([0, 0, 1, 3])):
@@ -104,8 +104,8 @@ async def events_of_all_ports_and_faults(dut: Any) -> None:
                 streams[port] += parts
                 bench.send_payload(port, packet_of(rng, port, parts))
         await bench.sent_all()
-        await bench.release()
-    bench.write_pause = never
+        await bench.host.release()
+    bench.host.write_pause = never
     await bench.wait(1000)  # all parts wait for those of the others
     await bench.configure(window=0)
     await bench.settle()
@@ -154,8 +154,8 @@ async def latency(dut: Any) -> None:
                 start = bench.cycle
         await bench.settle()
         to_last_byte = (8 + 42 + 1168 + 4 - 1) // 8 * bench.rx[last].clock_ps // bench.clock_ps
-        seen.add(bench.merged[-1][1] - start - to_last_byte)
-    assert len(bench.merged) == number + 1
+        seen.add(bench.host.merged[-1][1] - start - to_last_byte)
+    assert len(bench.host.merged) == number + 1
     assert max(seen) <= LATENCY_CYCLES_MAX
     print(
         f"figure: last byte of the last of {PORTS} frames of 1168 B, an event in each, to the last word in memory: {min(seen)} to {max(seen)} "
@@ -179,7 +179,7 @@ async def all_ports_at_line_rate(dut: Any) -> None:
             bench.send_payload(port, padded_packet(parts, board=port))
     while not all(source.idle.is_set() for source in bench.sources):
         await bench.wait(200)
-        await bench.release()
+        await bench.host.release()
     await bench.settle()
     compare(bench, streams)
     books = await bench.balanced()
@@ -198,7 +198,7 @@ async def more_than_can_be_merged(dut: Any) -> None:
     await bench.configure(window=20_000)
     while not all(source.idle.is_set() for source in bench.sources):
         await bench.wait(200)
-        await bench.release()
+        await bench.host.release()
     await bench.configure(window=0)
     await bench.settle()
     books = await bench.balanced()
@@ -229,7 +229,7 @@ async def a_port_that_is_dead_late_or_flaps(dut: Any) -> None:
             bench.send(port, frame)
         await bench.sent_all()
         await bench.wait(2500)  # the window is over
-        await bench.release()
+        await bench.host.release()
     late = [part(rng, 1, bad)]
     bench.send_payload(bad, packed_packet(late, board=bad))
     await bench.settle()
@@ -258,7 +258,7 @@ async def wires_whose_clocks_stand(dut: Any) -> None:
         for clock in standing:
             clock.go()
         await bench.sent_all()
-        await bench.release()
+        await bench.host.release()
     await bench.settle()
     bench.events()
     books = await bench.balanced()
@@ -284,7 +284,7 @@ async def a_core_that_is_too_slow(dut: Any) -> None:
             bench.send_payload(port, padded_packet(parts, board=port))
     while not all(source.idle.is_set() for source in bench.sources):
         await bench.wait(200)
-        await bench.release()
+        await bench.host.release()
     await bench.settle()
     bench.events()
     books = await bench.balanced()
@@ -314,7 +314,7 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
             )
             port = rng.randrange(PORTS)
             await bench.match(port, 0, EVENT_PORT, 0, route=1, clop=0, enable=rng.randint(0, 1))
-        await bench.release()
+        await bench.host.release()
     await bench.configure(window=0)
     for port in range(PORTS):
         await bench.match(port, 0, EVENT_PORT, 0, route=1, clop=0)
@@ -328,7 +328,7 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
     for port in range(PORTS):
         bench.send_payload(port, packed_packet([part(rng, 5, port, hits=3)], board=port))
     await bench.settle()
-    after = bench.merged[len(bench.merged) - 1][0]
+    after = bench.host.merged[len(bench.host.merged) - 1][0]
     assert after[3] == 1, "the merger goes on"
 
 
@@ -352,13 +352,13 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
             if number == 0:
                 bench.send(port, with_fcs(frame_of(arp_request())))
         await bench.sent_all()
-        await bench.release()
+        await bench.host.release()
     answers = [rng.randbytes(rng.randint(1, 1400)) for _ in range(PORTS)]
     for port in range(PORTS):
-        await bench.post(answers[port], port << 4 | 1, tag=port)
-    await bench.post(b"x" * 100, 5 << 4 if PORTS > 2 else PORTS << 4, tag=9)  # to a port that there is not
+        await bench.host.post(answers[port], port << 4 | 1, tag=port)
+    await bench.host.post(b"x" * 100, 5 << 4 if PORTS > 2 else PORTS << 4, tag=9)  # to a port that there is not
     await bench.settle()
-    got = [[payload[header:] for payload, source in bench.raw if source == 10 + port] for port in range(PORTS)]
+    got = [[payload[header:] for payload, source in bench.host.raw if source == 10 + port] for port in range(PORTS)]
     assert got == raw
     for port in range(PORTS):
         seen = [frame.frame[:-4] for frame in bench.sinks[port].seen]
@@ -394,7 +394,7 @@ async def each_port_has_groups_of_its_own(dut: Any) -> None:
         bench.send(port, with_fcs(frame_of(request)))
     await bench.settle()
     header = 32 if ENCAPSULATION else 0
-    got = [[payload[header:] for payload, source in bench.raw if source == 10 + port] for port in range(PORTS)]
+    got = [[payload[header:] for payload, source in bench.host.raw if source == 10 + port] for port in range(PORTS)]
     assert got == [[payload] for payload in payloads]
     assert not any(sink.seen for sink in bench.sinks)
     await bench.balanced()
@@ -414,7 +414,7 @@ async def the_stage_of_one_s_own_refuses(dut: Any) -> None:
     books = await bench.balanced()
     assert [port["refused"] for port in books.ports] == [1] * PORTS
     header = 32 if ENCAPSULATION else 0
-    assert [payload[header] for payload, _ in bench.raw] == [0x42] * (2 * PORTS)
+    assert [payload[header] for payload, _ in bench.host.raw] == [0x42] * (2 * PORTS)
 
 
 @cocotb.test
@@ -422,15 +422,15 @@ async def a_host_that_takes_nothing(dut: Any) -> None:
     """The bus stands still: queues fill, whole packets are dropped and counted; then all goes on. And buffers that are not returned: no_buffer, with a gap."""
     rng = random_numbers()
     bench = await started(dut, rng)
-    bench.write_pause = lambda: True
+    bench.host.write_pause = lambda: True
     for _ in range(16 if SHORT else 40):
         for port in range(PORTS):
             bench.send_payload(port, rng.randbytes(1400), RAW_PORT)
     await bench.sent_all()
-    bench.write_pause = never
+    bench.host.write_pause = never
     for _ in range(20):
         await bench.wait(300)
-        await bench.release()
+        await bench.host.release()
     await bench.settle()
     full = [port["full"] for port in (await bench.balanced()).ports]
     assert min(full) > 0
@@ -449,10 +449,10 @@ async def begins_anew(bench: NodeBench, rng: Random) -> None:
         bench.send_payload(port, b"hello" * 10, RAW_PORT)
     await bench.settle()
     header = 32 if ENCAPSULATION else 0
-    assert sorted((payload[header:], source) for payload, source in bench.raw) == [
+    assert sorted((payload[header:], source) for payload, source in bench.host.raw) == [
         (b"hello" * 10, 10 + port) for port in range(PORTS)
     ]
-    assert len(bench.merged) == MERGE
+    assert len(bench.host.merged) == MERGE
     await bench.balanced()
 
 
