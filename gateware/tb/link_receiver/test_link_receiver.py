@@ -92,6 +92,7 @@ class ReceiverBench(Bench):
             self.said.append((up, int(dut.acknowledged.value) if "acknowledge" in up else None, state))
         if dut.restart.value == 1:
             assert (dut.s_axis_tready.value, dut.m_valid.value) == (0, 0), "a reset takes nothing and gives nothing"
+            assert "answer" not in up, "a sender that is reset would forget it"
             self.restarts += [] if self.was_restarting else [0]
             self.restarts[-1] += 1
         self.was_restarting = dut.restart.value == 1
