@@ -51,7 +51,9 @@ class Session:
             self.say("drop_foreign")
             return
         to, host, ethertype, version, flags, session, number, acknowledged = HEADER.unpack_from(data)
-        for_us = to in (mac_bytes(STATION), mac_bytes(BROADCAST)) and ethertype.to_bytes(2, "little") == ETHERTYPE.to_bytes(2, "big")
+        for_us = to in (mac_bytes(STATION), mac_bytes(BROADCAST)) and ethertype.to_bytes(2, "little") == ETHERTYPE.to_bytes(
+            2, "big"
+        )
         if not for_us or version != VERSION:
             self.say("drop_foreign")
         elif flags & OPEN:
