@@ -330,6 +330,14 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
     await bench.settle()
     after = bench.merged[len(bench.merged) - 1][0]
     assert after[3] == 1, "the merger goes on"
+    before = await bench.balanced()
+    for left_out in range(PORTS):
+        await bench.configure(links=ALL & ~(1 << left_out))
+        for port in range(PORTS):
+            bench.send_payload(port, packed_packet([part(rng, 6 + left_out, port, hits=3)], board=port))
+        await bench.settle()
+    books = await bench.balanced()
+    assert [link["disabled"] - early["disabled"] for link, early in zip(books.links, before.links, strict=True)] == [1] * PORTS
 
 
 @cocotb.test
