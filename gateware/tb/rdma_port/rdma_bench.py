@@ -98,11 +98,10 @@ class RdmaBench(Bench):
         await self.reset()
         for image in self.images:
             image[ENTRIES_PAGES * PAGE :] = self.rng.randbytes(DATA_BYTES)
-        lines = [
-            f"{int.from_bytes(self.physical(node)[at : at + 16], 'little'):032x}"
-            for node in range(NODES)
-            for at in range(0, MEMORY, 16)
-        ]
+        lines = []
+        for node in range(NODES):
+            words = self.physical(node)[::-1].hex()  # the last one first
+            lines += [words[at : at + 32] for at in range(len(words) - 32, -1, -32)]
         Path("memory.hex").write_text("\n".join(lines), encoding="utf-8")
         self.dut.load.value = 1
         for node in range(NODES):
