@@ -359,6 +359,8 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
             bench.send_payload(port, rng.randbytes(50), NOWHERE_PORT)
             if number == 0:
                 bench.send(port, with_fcs(frame_of(arp_request())))
+                for udp_port in (RAW_PORT, FORWARD_PORT):  # bad ones go nowhere
+                    bench.send(port, with_fcs(udp_frame(rng.randbytes(100), port=udp_port, UDP={"chksum": 1})))
         await bench.sent_all()
         await bench.release()
     answers = [rng.randbytes(rng.randint(1, 1400)) for _ in range(PORTS)]
