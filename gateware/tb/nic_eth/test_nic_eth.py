@@ -75,7 +75,9 @@ async def one_by_one(card: Card, rounds: int) -> None:
 async def read_until(card: Card, done: list[None]) -> None:
     """A counter again and again, so that other records leave between a question and its answer."""
     before = 0
-    while not done:
+    for _ in range(60):
+        if done:
+            break
         parsed = await card.read(0x800)
         assert parsed >= before
         before = parsed
