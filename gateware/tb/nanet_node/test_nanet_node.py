@@ -330,6 +330,14 @@ async def settings_rewritten_under_traffic(dut: Any) -> None:
     await bench.settle()
     after = bench.host.merged[len(bench.host.merged) - 1][0]
     assert after[3] == 1, "the merger goes on"
+    before = await bench.balanced()
+    for left_out in range(PORTS):
+        await bench.configure(links=ALL & ~(1 << left_out))
+        for port in range(PORTS):
+            bench.send_payload(port, packed_packet([part(rng, 6 + left_out, port, hits=3)], board=port))
+        await bench.settle()
+    books = await bench.balanced()
+    assert [link["disabled"] - early["disabled"] for link, early in zip(books.links, before.links, strict=True)] == [1] * PORTS
 
 
 @cocotb.test
@@ -351,6 +359,8 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
             bench.send_payload(port, rng.randbytes(50), NOWHERE_PORT)
             if number == 0:
                 bench.send(port, with_fcs(frame_of(arp_request())))
+                for udp_port in (RAW_PORT, FORWARD_PORT):  # bad ones go nowhere
+                    bench.send(port, with_fcs(udp_frame(rng.randbytes(100), port=udp_port, UDP={"chksum": 1})))
         await bench.sent_all()
         await bench.host.release()
     answers = [rng.randbytes(rng.randint(1, 1400)) for _ in range(PORTS)]

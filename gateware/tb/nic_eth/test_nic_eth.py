@@ -72,12 +72,27 @@ async def one_by_one(card: Card, rounds: int) -> None:
     assert card.received[before:] == [(payload, SOURCE) for payload in payloads]
 
 
+async def read_until(card: Card, done: list[None]) -> None:
+    """A counter again and again, so that other records leave between a question and its answer."""
+    before = 0
+    for _ in range(60):
+        if done:
+            break
+        parsed = await card.read(0x800)
+        assert parsed >= before
+        before = parsed
+
+
 @cocotb.test
 async def packets_in_and_out_of_the_hosts_memory(dut: Any) -> None:
     await first_edge(dut, *CLOCKS)
     card = Card(dut)
     await card.begin()
+    done: list[None] = []
+    reading = cocotb.start_soon(read_until(card, done))
     await both_ways(card, 16 if SHORT else 100)
+    done.append(None)
+    await reading
     assert card.lost == 0
     assert (await card.nic_counts(0x800, RX))["stored"] == len(card.received)
     assert (await card.nic_counts(0x900, TX))["sent"] == len(card.sent)
@@ -200,6 +215,22 @@ async def records_that_are_wrong_are_counted_and_the_next_frame_is_heard(dut: An
     assert card.counts["count_refused"] == 1
     await one_by_one(card, 3)
     await card.expect_balance()
+
+
+@cocotb.test
+async def registers_are_written_one_after_the_other(dut: Any) -> None:
+    """Behind a read that takes its time."""
+    await first_edge(dut, *CLOCKS)
+    card = Card(dut)
+    await card.begin()
+    await card.quiet()
+    bits = {0x020: (48, 0), 0x028: (32, 0), 0x408: (12, 9), 0x410: (14, 6)}
+    values = {offset: card.rng.getrandbits(width) << low for offset, (width, low) in bits.items()}
+    writes = b"".join(record(REGISTER_WRITE, offset) + value.to_bytes(8, "little") for offset, value in values.items())
+    card.post(record(REGISTER_READ, 0x800) + writes)
+    await card.quiet()
+    card.values.clear()
+    assert {offset: await card.read(offset) for offset in values} == values
 
 
 @cocotb.test

@@ -148,6 +148,7 @@ module bench_top #(
     output logic [NODES*32-1:0] arrived_cycle, // the first word of a packet, last
     output logic [NODES*32-1:0] offered_cycle, // and of one that leaves
     output logic [NODES*32-1:0] went_to,       // and where it goes
+    output logic [NODES*32-1:0] asked_number,  // of a GET that leaves, last
     output logic [NODES*rdma_pkg::COUNTS*32-1:0] counts
 );
   localparam int PORTS = NODES + 1;
@@ -274,12 +275,14 @@ module bench_top #(
     // --- the interface ---
     logic [rdma_pkg::COUNTS-1:0] counted;
     logic [15:0] missing;
-    logic unread, refuses, refuses_reply, gone, failed, is_amid, was_offered;
+    logic unread, refuses, refuses_reply, gone, failed, is_amid, was_offered, tx_amid, tx_asks;
     logic [63:0] gone_tag;
     logic [8:0] ended;
     logic [127:0] tx_data;
     apenet_pkg::header_t tx_header;
     assign tx_header = tx_data[119:0];
+    rdma_pkg::message_t tx_message;
+    assign tx_message = tx_data;
     logic tx_valid, tx_ready, tx_last, completion_fault;
     rdma_port #(
         .X_BITS(2),
@@ -386,6 +389,8 @@ module bench_top #(
       was_offered <= tx_valid && !(tx_ready && tx_last);
       if (tx_valid && !was_offered) offered_cycle[32*n+:32] <= cycle;
       if (tx_valid && !was_offered) went_to[32*n+:32] <= {16'd0, tx_header.z, tx_header.y, tx_header.x};
+      if (tx_valid && tx_ready) {tx_amid, tx_asks} <= {!tx_last, !tx_amid && tx_header.packet_type == rdma_pkg::TYPE_GET};
+      if (tx_asks && tx_valid && tx_ready) asked_number[32*n+:32] <= 32'(tx_message.number);
       if (gone) ended <= ended + 1'b1;
       assert (rst || !gone || gone_tag == jobs[ended[7:0]].tag);
       if (out_valid[n] && out_ready[n]) is_amid <= !out_last[n];
@@ -403,7 +408,7 @@ module bench_top #(
       if (rst) begin
         counts[32*n*rdma_pkg::COUNTS+:32*rdma_pkg::COUNTS] <= '0;
         {missed[32*n+:32], unreadable[32*n+:32], refused[32*n+:32], reply_refused[32*n+:32], gone_good[32*n+:32], gone_bad[32*n+:32]} <= '0;
-        {is_amid, was_offered, ended} <= '0;
+        {is_amid, was_offered, tx_amid, tx_asks, ended} <= '0;
       end
     end
   end

@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 from common import rdma
-from common.apenet import Packet, header, words_of
+from common.apenet import VC_AND_HOPS, Packet, header, words_of
 from common.bench import SHORT
 from rdma_bench import (
     DATA,
@@ -103,7 +103,9 @@ class Stranger:
         at = bench.room(0, 40)
         assert at is not None
         bench.messages.append(Message(rdma.PUT, STRANGER, 0, at, data, (rdma.place(STRANGER), self.number)))
-        await bench.send_wild(self.put(data, at))
+        packet = self.put(data, at)
+        packet.head |= bench.rng.getrandbits(120) & VC_AND_HOPS  # which change on the way: they are not in its CRC
+        await bench.send_wild(packet)
         self.number += 1
 
     async def refused(self, reason: str, packet: Packet, crc_flip: int = 0) -> None:
@@ -133,7 +135,9 @@ async def what_is_not_allowed_is_not_written(dut: Any) -> None:
     await stranger.refused("page", stranger.put(data, WINDOWS[NO_PAGES][2], key=NO_PAGES))
     await stranger.refused("outside", stranger.put(data, free, source=rdma.place(4)))
     await stranger.refused("outside", stranger.put(data, free, source=rdma.place(1, 2)))
+    await stranger.refused("outside", stranger.put(data, free, source=rdma.place(1, 0, 2)))
     await stranger.refused("length", stranger.put(b"", free))
+    await stranger.refused("length", stranger.put(rng.randbytes(rdma.DATA_BYTES_MAX + 1), free))
     await stranger.refused("length", Packet(header(packet_type=rdma.GET, bytes=16), words_of(data[:16])))
     await stranger.refused("length", Packet(header(packet_type=rdma.EVENT, bytes=16), words_of(data[:16])))
     await stranger.refused("type", stranger.put(data, free, kind=2))
@@ -370,6 +374,22 @@ async def each_node_has_a_place(dut: Any) -> None:
         await bench.post(node, kind=rdma.EVENT, to=rdma.place(x, y, z), offset=100 + node, process=7)
         await bench.quiet()
         assert bench.each("went_to")[node] == rdma.place(x, y, z)
+    for source in (rdma.place(x, y, z) for x in range(4) for y in range(2) for z in range(2)):  # each has numbers of its own
+        bench.messages.append(Message(rdma.EVENT, source, 0, 0, b"", (source, 0), value=source))
+        await bench.send_wild(rdma.event_packet(x=0, source=source, number=0, value=source))
+    await bench.quiet()
+    await bench.check()
+
+
+@cocotb.test
+async def a_number_of_a_get_comes_again_after_all_others(dut: Any) -> None:
+    bench = await started(dut)
+    turns = []
+    for _ in range(2 * GETS):
+        await bench.get(0, 1, 16)
+        await bench.quiet(100)
+        turns.append(bench.each("asked_number")[0] // GETS)
+    assert turns == list(range(turns[0], turns[0] + 2 * GETS)), "so it is another one's for 2^16 / GETS GETs"
     await bench.check()
 
 
@@ -386,6 +406,14 @@ async def it_takes_so_many_cycles(dut: Any) -> None:
             receives.add(bench.each("written_cycle")[1] - bench.each("arrived_cycle")[1])
     dut._log.warning(f"small PUT: {sends} cycles from job to header, {receives} from header to the completion's last word")
     assert len(sends) == len(receives) == 1, "whatever the moment"
+
+    told, receives = bench.each("written")[1], set()
+    for _ in range(64):  # at each moment between two turns of rdma_messages
+        await bench.event(0, 1)
+        await bench.wait(60)
+        receives.add(bench.each("written_cycle")[1] - bench.each("arrived_cycle")[1])
+    dut._log.warning(f"EVENT: {receives} cycles from header to the completion's last word")
+    assert (len(receives), bench.each("written")[1]) == (1, told + 64)
 
     told = bench.each("written")[1]
     for _ in range(100):
