@@ -21,7 +21,7 @@ from loops import free_ports
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 EXAMPLE = ROOT / "examples" / "own_detector"
-LIBRARIES = ("engine", "link", "event", "flow", "wire", "base")  # users before what they use
+LIBRARIES = ("engine", "format", "link", "event", "flow", "wire", "base")  # users before what they use
 
 # A plug-in of plain C, so that whatever it says is read and not compiled.
 C_PLUGIN = """
