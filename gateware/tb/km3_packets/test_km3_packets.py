@@ -66,6 +66,11 @@ class Port:
         self.dut.clops.value = sum(clop << 2 * k for k, clop in enumerate(clops))
         self.dut.sources.value = sum(source << 16 * k for k, source in enumerate(SOURCES))
 
+    def forget(self) -> None:
+        """What came and what was counted, before another run."""
+        self.came.clear()
+        self.bench.forget_counts()
+
     async def begin(self, run: int, second: int, slice_frames: int) -> Tower:
         """After it the registers have anything: they are those of the next run."""
         dut, rng = self.dut, self.rng
@@ -124,8 +129,7 @@ async def any_second_begins_a_run(dut: Any) -> None:
     port = Port(dut)
     await port.bench.reset()
     for second in (0, 1, 0xFFFF_FFFF, 0x7FFF_FFFF):
-        port.came.clear()
-        port.bench.forget_counts()
+        port.forget()
         tower = await port.begin(run=5, second=second, slice_frames=7)
         await port.bench.wait(3)
         for index in (-1, *range(5), *range(FRAMES_PER_S - 9, FRAMES_PER_S + 9)):
@@ -140,8 +144,7 @@ async def a_frame_outside_moves_nothing(dut: Any) -> None:
     port = Port(dut)
     await port.bench.reset()
     for slice_frames in (1, 3):
-        port.came.clear()
-        port.bench.forget_counts()
+        port.forget()
         tower = await port.begin(run=1, second=50, slice_frames=slice_frames)
         await port.bench.wait(3)
         for index in range(8):
@@ -160,8 +163,7 @@ async def frames_are_missing(dut: Any) -> None:
     port = Port(dut)
     await port.bench.reset()
     for slice_frames in (5, 1, FRAMES_PER_S):
-        port.came.clear()
-        port.bench.forget_counts()
+        port.forget()
         tower = await port.begin(run=9, second=100, slice_frames=slice_frames)
         index = -3
         for _ in range(40 if SHORT else 150):
