@@ -121,6 +121,21 @@ bool Km3Link::is_busy() const {
   return nic_->receiver.has_buffer() || (run_ && !floors().stand()) || place_ != 0 || nic_->model.cycle() < busy_until_;
 }
 
+// Reading takes time of the node: what was busy before it is so after it, as something may have come meanwhile.
+class Km3Link::Reading {
+ public:
+  explicit Reading(const Km3Link& link) : link_(link), was_busy_(link.is_busy()) {}
+  ~Reading() {
+    if (was_busy_) link_.busy_until_ = link_.nic_->model.cycle() + kFrameQuietCycles;
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  const Km3Link& link_;
+  const bool was_busy_;
+};
+
 void Km3Link::take_from_wire(std::uint64_t now_ns) {
   while (slots_.held_bytes() < kFloorBytesMax) {
     const RxBatch batch = wire_->receive(room_, arrived_, now_ns);
@@ -168,30 +183,28 @@ bool Km3Link::finished() const {
 
 LinkStats Km3Link::stats() const {
   const std::lock_guard lock(mutex_);
-  const bool busy = is_busy();
   LinkStats stats = own_;
-  nic_->receiver.add_stats(stats);
-  nic_->node.add_stats(stats);
+  {
+    const Reading reading(*this);
+    nic_->receiver.add_stats(stats);
+    nic_->node.add_stats(stats);
+  }
   const LinkStats wire = wire_->stats();
   stats.rx_kernel_dropped += wire.rx_kernel_dropped;
   stats.rx_errors += wire.rx_errors;
   stats.rx_truncated += wire.rx_truncated;
-  if (busy)
-    busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // reading takes time of the node: something may have come meanwhile
   return stats;
 }
 
 std::optional<NicTimes> Km3Link::nic_times() const {
   const std::lock_guard lock(mutex_);
-  const bool busy = is_busy();
-  NicTimes times = nic_->receiver.times("RTL, simulated");
-  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
-  return times;
+  const Reading reading(*this);
+  return nic_->receiver.times("RTL, simulated");
 }
 
 std::vector<NicCounts> Km3Link::nic_counts() const {
   const std::lock_guard lock(mutex_);
-  const bool busy = is_busy();
+  const Reading reading(*this);
   NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
   for (std::size_t k = 0; k < kKm3Fates; ++k) fibre.counts.emplace_back(kKm3FateNames[k], slots_.fate(static_cast<Km3Fate>(k)));
   fibre.counts.emplace_back("held", slots_.held());
@@ -203,7 +216,6 @@ std::vector<NicCounts> Km3Link::nic_counts() const {
     if (!group.port || *group.port < config_.floors->floors) groups.push_back(std::move(group));
   }
   groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}}});
-  if (busy) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;  // as in stats()
   return groups;
 }
 

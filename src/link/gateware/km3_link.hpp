@@ -61,6 +61,7 @@ class Km3Link final : public Link {
   void take_from_wire(std::uint64_t now_ns);
   void begin_run();
   bool give_frames(std::uint64_t now_ns);  // whether there are any
+  class Reading;
   bool is_busy() const;
 
   const GatewareConfig config_;
