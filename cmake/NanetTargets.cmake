@@ -39,23 +39,46 @@ endif()
 set(NANET_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <cmath> <cstddef> <cstdint> <cstring> <limits> <memory> <optional> <span> <string>
     <string_view> <utility> <vector>)
 
-# nanet_unity(TARGET): with NANET_UNITY its sources are compiled several at a time, which takes half as long. So no two files of a library may have
-# something of the same name, not even in anonymous namespaces. What includes itself again, or needs a setting before its headers, stays alone.
+# nanet_unity(TARGET): with NANET_UNITY its sources are compiled eight at a time, which takes half as long. So no two files of a library may have
+# something of the same name, not even in anonymous namespaces. What includes itself again, needs a setting before its headers, has options of its own,
+# or is made by the build stays alone. CMake's own UNITY_BUILD names absolute paths, so a compiler cache knows nothing again in another folder.
+# nanet_engine stays in pieces: a plug-in takes from it only what it names, not what runs engines, and not CUDA.
 function(nanet_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${NANET_UNITY})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which takes a source for a header when it is included
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  if(NOT NANET_UNITY OR target STREQUAL "nanet_engine")
+    return()
   endif()
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    set(lines "")
-    if(EXISTS "${source}")  # else it is made by the build
-      file(STRINGS "${source}" lines REGEX "^#define (HWY_TARGET_INCLUDE|ALLOW_EXPERIMENTAL_API)" LIMIT_COUNT 1)
+  get_target_property(paths ${target} SOURCES)
+  set(sources "")
+  set(taken 0)
+  foreach(path IN LISTS paths)
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${path}" alone)
+    get_source_file_property(definitions "${path}" COMPILE_DEFINITIONS)
+    if(NOT path MATCHES "\\.cpp$")
+      set(alone YES)
+    elseif(NOT alone AND NOT definitions)
+      file(STRINGS "${path}" alone REGEX "^#define (HWY_TARGET_INCLUDE|ALLOW_EXPERIMENTAL_API)" LIMIT_COUNT 1)
     endif()
-    if(lines)
-      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(alone OR definitions)
+      list(APPEND sources "${path}")
+      continue()
     endif()
+    math(EXPR unit "${taken} / 8")
+    math(EXPR taken "${taken} + 1")
+    cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    string(APPEND text_${unit} "#include \"${path}\"\n")
   endforeach()
+  if(taken GREATER 0)
+    foreach(number RANGE ${unit})
+      set(source "${PROJECT_BINARY_DIR}/unity/${target}_${number}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "${text_${number}}" @ONLY)
+      list(APPEND sources "${source}")
+    endforeach()
+  endif()
+  set_target_properties(${target} PROPERTIES SOURCES "${sources}")
+  target_compile_options(${target} PRIVATE "-iquote${PROJECT_SOURCE_DIR}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which takes a source for a header when it is included
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 # nanet_own_library(TARGET): what every library of nanet asks of those who link to it, and how it is compiled itself.
@@ -107,7 +130,6 @@ function(nanet_version_text target)
     VERBATIM)
   add_dependencies(${target} nanet_version_text)
   target_include_directories(${target} PRIVATE "${folder}")
-  set_source_files_properties(src/base/build_info.cpp PROPERTIES COMPILE_DEFINITIONS NANET_BUILD_TYPE="$<CONFIG>")
 endfunction()
 
 # nanet_refuse(OPTION WHY SUGGESTION): what was asked for cannot be built. One line, which CMake does not break.
