@@ -72,8 +72,8 @@ module apelane_deskew #(
   logic [2:0] odd_count;
   logic [3:0] missing;  // cycles
   wire lost = is_lost != '0 || int'(missing) == PATIENCE_CYCLES || overflows;
-  // While it searches, a lane that is ahead waits, and if one lane is not there at all, no other heaps up.
-  assign s_ready = state == SEARCH ? s_valid & ~(all_marks ? ahead : '0) : {4{all_valid}};
+  // While it searches, a lane that is ahead waits. If one lane is not there at all, or says what it said before a reset, no other heaps up.
+  assign s_ready = state == SEARCH ? s_valid & ~(all_marks && is_lost == '0 ? ahead : '0) : {4{all_valid}};
   assign in_step = state == IN_STEP;
 
   always_ff @(posedge clk) begin

@@ -4,13 +4,20 @@ package apelane_pkg;
   localparam int LANES = 4;
   localparam int NUMBER_BITS = 6;
 
+  // LINE_BITS, of a lane in a cycle, says the code too.
+  localparam int BITS_8B10B = 40;
+  localparam int BITS_64B66B = code_64b66b_pkg::HALF_BITS;
+  function automatic int slip_bits(input int line_bits);
+    slip_bits = line_bits == BITS_64B66B ? 7 : 6;
+  endfunction
+
   // What an end says in every mark. 0 is no session.
   typedef struct packed {
     logic [3:0] heard;    // the session of the other end that it hears
     logic [3:0] session;  // its own: of this attempt, and of the link that comes of it
   } call_t;
 
-  // Four bytes of a lane that are no word's: byte 0 lowest.
+  // Four bytes of a lane that are no word's: byte 0 lowest. 64b/66b does not send the comma.
   typedef struct packed {
     logic [7:0] check;
     logic [NUMBER_BITS-1:0] number;  // of the sender's cycle

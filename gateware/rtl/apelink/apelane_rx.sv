@@ -6,14 +6,16 @@
 //     the next one has `gap` set.
 //   * error_code: one pulse for each word of a locked lane that has an error.
 module apelane_rx #(
-    parameter int LANE = 0
+    parameter int LANE = 0,
+    parameter int LINE_BITS = apelane_pkg::BITS_8B10B,
+    localparam int SLIP_BITS = apelane_pkg::slip_bits(LINE_BITS)
 ) (
-    input  logic        clk,
-    input  logic        rst,
-    input  logic [39:0] bits,
-    output logic        locked,
-    output logic [ 5:0] slip,
-    output logic        error_code,
+    input  logic                 clk,
+    input  logic                 rst,
+    input  logic [LINE_BITS-1:0] bits,
+    output logic                 locked,
+    output logic [SLIP_BITS-1:0] slip,
+    output logic                 error_code,
 
     input  logic                    m_clk,
     input  logic                    m_rst,
@@ -24,32 +26,58 @@ module apelane_rx #(
   localparam int DEPTH = 16;
   localparam int WIDTH = 37;
 
-  logic [39:0] codes;
-  logic bad;
-  comma_align i_align (
-      .clk,
-      .rst,
-      .s_bits(bits),
-      .m_codes(codes),
-      .bad,
-      .locked,
-      .slip
-  );
-  logic [3:0] k, code_errors, disparity_errors;
+  logic says_mark, is_control, has_error, bad;
   logic [31:0] data;
-  dec_8b10b i_dec (
-      .clk,
-      .rst,
-      .s_codes(codes),
-      .m_k(k),
-      .m_data(data),
-      .code_error(code_errors),
-      .disparity_error(disparity_errors)
-  );
+  if (LINE_BITS == apelane_pkg::BITS_8B10B) begin : g_8b10b
+    logic [39:0] codes;
+    comma_align i_align (
+        .clk,
+        .rst,
+        .s_bits(bits),
+        .m_codes(codes),
+        .bad,
+        .locked,
+        .slip
+    );
+    logic [3:0] k, code_errors, disparity_errors;
+    dec_8b10b i_dec (
+        .clk,
+        .rst,
+        .s_codes(codes),
+        .m_k(k),
+        .m_data(data),
+        .code_error(code_errors),
+        .disparity_error(disparity_errors)
+    );
+    assign has_error = (code_errors | disparity_errors) != '0;
+    assign is_control = k != '0;
+    assign says_mark = k == 4'b0001;
+  end else begin : g_64b66b
+    logic valid;
+    logic [code_64b66b_pkg::BLOCK_BITS-1:0] block;
+    block_align i_align (
+        .clk,
+        .rst,
+        .s_bits(bits),
+        .m_valid(valid),
+        .m_block(block),
+        .locked,
+        .slip
+    );
+    dec_64b66b i_dec (
+        .clk,
+        .s_valid(valid),
+        .s_block(block),
+        .m_mark(is_control),
+        .m_data(data),
+        .m_error(has_error)
+    );
+    assign says_mark = is_control;
+  end
   apelane_pkg::mark_t mark;
   assign mark = data;
-  wire has_error = (code_errors | disparity_errors) != '0;
-  wire is_mark = k == 4'b0001 && mark.comma == code_8b10b_pkg::K28_5 && mark.check == apelane_pkg::check_of(mark.call, mark.number, mark.lane) && !has_error;
+  localparam logic [7:0] COMMA = LINE_BITS == apelane_pkg::BITS_8B10B ? code_8b10b_pkg::K28_5 : 8'd0;
+  wire is_mark = says_mark && mark.comma == COMMA && mark.check == apelane_pkg::check_of(mark.call, mark.number, mark.lane) && !has_error;
 
   apelane_pkg::lane_word_t word;
   logic lost, s_ready;
@@ -59,7 +87,7 @@ module apelane_rx #(
     word.gap <= 1'b0;
     word.mark <= is_mark && mark.lane == 2'(LANE);
     word.astray <= is_mark && mark.lane != 2'(LANE);
-    word.bad <= has_error || (k != '0 && !is_mark);
+    word.bad <= has_error || (is_control && !is_mark);
     word.data <= data;
     error_code <= bad && locked && !rst;
     lost <= !s_ready && !rst;

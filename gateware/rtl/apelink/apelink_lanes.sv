@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four lanes of a link, between `apelink` and the transceivers: 8b/10b, alignment, deskew, an elastic buffer, and link_up, the same at both ends. docs/design/apelink-lanes.md
+// The four lanes of a link, between `apelink` and the transceivers: 8b/10b or 64b/66b, alignment, deskew, an elastic buffer, and link_up, the same at both ends. docs/design/apelink-lanes.md
 //
 // Contract
-//   * tx_codes are of `clk`; rx_bits of each lane are of its own rx_clk, cut into words of 40 bits anywhere. The first bit on the wire is the lowest, lane 0 low.
+//   * LINE_BITS is 40, 8b/10b, or 33, 64b/66b: bits of a lane in a cycle.
+//   * tx_bits are of `clk`; rx_bits of each lane are of its own rx_clk, cut anywhere. The first bit on the wire is the lowest, lane 0 low.
 //   * The rx_clks are of one sender, so of one rate and any phases; that rate may be off `clk` by as much as one word in SKIP_PERIOD_WORDS.
 //   * A word comes in some cycles only: link_rx_valid. A cycle without one is no fault. error_overflow: words came faster than they could leave for longer than the
 //     buffer takes; the link goes down for it.
-//   * rx_slip is of the rx_clks: by how many bits each lane was found to be cut late.
+//   * rx_slip is of the rx_clks: by how many bits each lane was found to be cut late, of 40 bits or of a block's 66.
 module apelink_lanes #(
+    parameter int LINE_BITS = apelane_pkg::BITS_8B10B,
     parameter int SKIP_PERIOD_WORDS = 1024,
-    parameter int SKEW_WORDS = 4,
-    parameter int ATTEMPT_CYCLES = 8192
+    parameter int SKEW_WORDS = LINE_BITS == apelane_pkg::BITS_8B10B ? 4 : 6,  // of the lanes one or two less: they are cut at a word's or at a block's begin
+    parameter int ATTEMPT_CYCLES = 8192,
+    localparam int SLIP_BITS = apelane_pkg::slip_bits(LINE_BITS)
 ) (
     input logic clk,
     input logic rst,
@@ -22,10 +25,10 @@ module apelink_lanes #(
     output logic         link_rx_valid,
     output logic [127:0] link_rx_data,
 
-    output logic [159:0] tx_codes,
-    input  logic [  3:0] rx_clk,
-    input  logic [159:0] rx_bits,
-    output logic [ 23:0] rx_slip,
+    output logic [4*LINE_BITS-1:0] tx_bits,
+    input  logic [            3:0] rx_clk,
+    input  logic [4*LINE_BITS-1:0] rx_bits,
+    output logic [4*SLIP_BITS-1:0] rx_slip,
 
     output logic [3:0] lanes_locked,
     output logic       lanes_astray,
@@ -43,6 +46,9 @@ module apelink_lanes #(
     output logic       error_overflow
 );
   // verilator lint_off SYNCASYNCNET
+  if (LINE_BITS != apelane_pkg::BITS_8B10B && LINE_BITS != apelane_pkg::BITS_64B66B) begin : g_check
+    $fatal(1, "LINE_BITS must be 40 (8b/10b) or 33 (64b/66b) (instance %m)");
+  end
   localparam int LANES = apelane_pkg::LANES;
   localparam int ELASTIC_WORDS = 16;
 
@@ -78,13 +84,14 @@ module apelink_lanes #(
         .rst(count_rx_rst[l])
     );
     apelane_rx #(
-        .LANE(l)
+        .LANE(l),
+        .LINE_BITS(LINE_BITS)
     ) i_rx (
         .clk(rx_clk[l]),
         .rst(rx_rst[l]),
-        .bits(rx_bits[40*l+:40]),
+        .bits(rx_bits[LINE_BITS*l+:LINE_BITS]),
         .locked(locked[l]),
-        .slip(rx_slip[6*l+:6]),
+        .slip(rx_slip[SLIP_BITS*l+:SLIP_BITS]),
         .error_code(code_errors[l]),
         .m_clk(rx_clk[0]),
         .m_rst(rx_rst[0]),
@@ -207,7 +214,8 @@ module apelink_lanes #(
   assign link_rx_valid = came && link_up && kind == apelane_pkg::WORD;
   assign link_rx_data = data;
   apelane_tx #(
-      .SKIP_PERIOD_WORDS(SKIP_PERIOD_WORDS)
+      .SKIP_PERIOD_WORDS(SKIP_PERIOD_WORDS),
+      .LINE_BITS(LINE_BITS)
   ) i_tx (
       .clk,
       .rst,
@@ -216,6 +224,6 @@ module apelink_lanes #(
       .s_valid(link_tx_valid),
       .s_ready(link_tx_ready),
       .s_data(link_tx_data),
-      .m_codes(tx_codes)
+      .m_bits(tx_bits)
   );
 endmodule

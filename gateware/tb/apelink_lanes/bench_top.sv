@@ -4,7 +4,9 @@
 module bench_top #(
     parameter int DELAY_WORDS = 10,
     parameter int SKIP_PERIOD_WORDS = 1024,
-    parameter int ATTEMPT_CYCLES = 4096
+    parameter int ATTEMPT_CYCLES = 4096,
+    parameter int LINE_BITS = 40,
+    localparam int SLIP_BITS = apelane_pkg::slip_bits(LINE_BITS)
 ) (
     input logic clk,    // of a
     input logic b_clk,
@@ -18,18 +20,18 @@ module bench_top #(
     input logic [  7:0] half_phase,  // the clock of the receiver is half a cycle off
     input logic [  7:0] hit,         // as it changes, one word is other: the bits of hit_mask are turned, or are those of hit_bits
     input logic         hit_turns,
-    input logic [ 39:0] hit_mask,
-    input logic [ 39:0] hit_bits,
+    input  logic [LINE_BITS-1:0] hit_mask,
+    input  logic [LINE_BITS-1:0] hit_bits,
 
     input logic [511:0] packet,          // header, two words of payload, footer
     input logic [ 31:0] burst,           // 0: without end
 
-    output logic [159:0] a_codes,   // what a sends
+    output logic [4*LINE_BITS-1:0] a_bits,  // what a sends
     output logic [ 7:0] sessions,
     output logic [ 1:0] up,
     output logic [ 1:0] first_good,      // the first packet since link-up came, whole
     output logic [ 7:0] locked,
-    output logic [47:0] slips,
+    output logic [8*SLIP_BITS-1:0] slips,
     output logic [ 1:0] in_step,
     output logic [32*20-1:0] a_totals,
     output logic [32*20-1:0] b_totals
@@ -38,8 +40,8 @@ module bench_top #(
   wire [1:0] clks = {b_clk, clk};
   wire [1:0] rsts = {b_rst, rst};
 
-  logic [1:0][159:0] tx_codes, rx_bits;
-  assign a_codes = tx_codes[0];
+  logic [1:0][4*LINE_BITS-1:0] tx_bits, rx_bits;
+  assign a_bits = tx_bits[0];
   logic [1:0][3:0] rx_clk;
   // --- fibres: from end f to the other one; the receiver's clock is the sender's ---
   localparam int PLACE_BITS = $clog2(DELAY_WORDS);
@@ -51,22 +53,22 @@ module bench_top #(
       localparam int N = 4 * f + l;  // of the fibre: those from a come first
       logic [HISTORY-1:0] history;   // the newest bit highest
       logic hit_seen;
-      logic [39:0] ring[DELAY_WORDS];
-      wire [39:0] sent = tx_codes[f][40*l+:40];
-      wire [39:0] other = (sent & ~hit_mask) | ((hit_turns ? ~sent : hit_bits) & hit_mask);
+      logic [LINE_BITS-1:0] ring[DELAY_WORDS];
+      wire [LINE_BITS-1:0] sent = tx_bits[f][LINE_BITS*l+:LINE_BITS];
+      wire [LINE_BITS-1:0] other = (sent & ~hit_mask) | ((hit_turns ? ~sent : hit_bits) & hit_mask);
       always_ff @(posedge clks[f]) begin
         hit_seen <= hit[N];
         ring[place] <= hit[N] != hit_seen ? other : sent;
-        history <= {ring[place], history[HISTORY-1:40]};
+        history <= {ring[place], history[HISTORY-1:LINE_BITS]};
       end
       wire half = half_phase[N];
       assign rx_clk[TO][l] = clks[f] ^ half;
       localparam int FROM = f == 0 && l == 1 ? 2 : f == 0 && l == 2 ? 1 : l;
-      logic [39:0] straight;
-      assign straight = history[HISTORY-40-int'(late[9*N+:9])+:40];
-      logic [39:0] bits;
+      logic [LINE_BITS-1:0] straight;
+      assign straight = history[HISTORY-LINE_BITS-int'(late[9*N+:9])+:LINE_BITS];
+      logic [LINE_BITS-1:0] bits;
       always_ff @(posedge rx_clk[TO][l]) bits <= cut[N] ? '0 : straight;
-      assign rx_bits[TO][40*l+:40] = crossed && FROM != l ? g_from[f].g_lane[FROM].bits : bits;
+      assign rx_bits[TO][LINE_BITS*l+:LINE_BITS] = crossed && FROM != l ? g_from[f].g_lane[FROM].bits : bits;
     end
   end
 
@@ -80,7 +82,8 @@ module bench_top #(
     logic lanes_astray, count_up, down_lanes, down_silent, down_other, failed_lane, failed_order, failed_skew, failed_call, error_overflow;
     apelink_lanes #(
         .SKIP_PERIOD_WORDS(SKIP_PERIOD_WORDS),
-        .ATTEMPT_CYCLES(ATTEMPT_CYCLES)
+        .ATTEMPT_CYCLES(ATTEMPT_CYCLES),
+        .LINE_BITS(LINE_BITS)
     ) dut (
         .clk(c),
         .rst(r),
@@ -90,10 +93,10 @@ module bench_top #(
         .link_tx_data(tx_data),
         .link_rx_valid(rx_valid),
         .link_rx_data(rx_data),
-        .tx_codes(tx_codes[e]),
+        .tx_bits(tx_bits[e]),
         .rx_clk(rx_clk[e]),
         .rx_bits(rx_bits[e]),
-        .rx_slip(slips[24*e+:24]),
+        .rx_slip(slips[4*SLIP_BITS*e+:4*SLIP_BITS]),
         .lanes_in_step(in_step[e]),
         .*
     );

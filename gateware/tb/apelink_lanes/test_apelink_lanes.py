@@ -8,14 +8,18 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.handle import Immediate
 from cocotb.triggers import RisingEdge, Timer
-from common import apenet, code_8b10b
+from common import apenet, code_8b10b, code_64b66b
 from common.bench import PARAMETERS, SHORT, random_numbers
 from common.code_8b10b import CODES, K28_5
 
 PERIOD_PS = 100_000  # long, so that 10 ps are 100 ppm of it
 ATTEMPT_CYCLES = PARAMETERS.get("ATTEMPT_CYCLES", 4096)
 ROUND_TRIP = 2 * PARAMETERS.get("DELAY_WORDS", 10) + 80
-UP_CYCLES = 600 + 3 * ROUND_TRIP  # more than any link-up takes
+LINE_BITS = PARAMETERS.get("LINE_BITS", 40)
+IN_BLOCKS = LINE_BITS == 33  # 64b/66b; else 8b/10b
+SLIP_BITS = 7 if IN_BLOCKS else 6
+UP_CYCLES = (1600 if IN_BLOCKS else 600) + 3 * ROUND_TRIP  # more than any link-up takes
+LOSS_CYCLES = 300 if IN_BLOCKS else 40  # more than it takes to see that a lane's phase is another: every second header is right then
 TOTALS = [
     *("flagged", "down", "up", "down_lanes", "down_silent", "down_other"),
     *("failed_lane", "failed_order", "failed_skew", "failed_call", "code", "overflow"),
@@ -63,9 +67,15 @@ class Lanes:
 
     def any_late(self, skew: int = SKEW_BITS) -> None:
         """Any phase of each direction, and lanes that differ by up to `skew`."""
-        base = [self.rng.randrange(80) for _ in range(2)]
+        base = [self.rng.randrange(2 * LINE_BITS) for _ in range(2)]
         self.late = [base[n // 4] + self.rng.randint(0, skew) for n in range(8)]
         self.set_late()
+
+    def check_slips(self) -> None:
+        """Fibres to b come first in `late`, and slips of a in `slips`. Which half of a block comes first is not the fibre's."""
+        slips = int(self.dut.slips.value)
+        found = [(slips >> SLIP_BITS * place) % (1 << SLIP_BITS) % LINE_BITS for place in range(8)]
+        assert found == [late % LINE_BITS for late in self.late[4:] + self.late[:4]]
 
     def set_late(self) -> None:
         self.dut.late.value = sum(bits << 9 * n for n, bits in enumerate(self.late))
@@ -101,15 +111,25 @@ async def started(dut: Any, ppm: tuple[int, int] = (0, 0)) -> Lanes:
     return lanes
 
 
-async def columns(lanes: Lanes, count: int) -> list[list[list[tuple[int, int]]]]:
-    """What a sends in so many cycles: of each lane its four symbols."""
-    seen = []
+async def columns(lanes: Lanes, count: int) -> list[list[tuple[bool, bytes]]]:
+    """What a sends in so many cycles: of each lane whether it is a mark, and its four bytes, or a mark's last three."""
+    sent = []
     for _ in range(count):
         await RisingEdge(lanes.dut.clk)
-        codes = code_8b10b.as_codes(int(lanes.dut.a_codes.value), 16)
-        symbols = [code_8b10b.SYMBOLS[-1].get(code) or code_8b10b.SYMBOLS[1][code] for code in codes]
-        seen.append([symbols[4 * lane : 4 * lane + 4] for lane in range(4)])
-    return seen
+        sent.append([int(lanes.dut.a_bits.value) >> LINE_BITS * lane & (1 << LINE_BITS) - 1 for lane in range(4)])
+    if not IN_BLOCKS:
+        return [[symbols_of(bits) for bits in column] for column in sent]
+    lanes_bits = [[bit for column in sent for bit in code_64b66b.bits_of(column[lane], LINE_BITS)] for lane in range(4)]
+    halves = [code_64b66b.halves_of(bits) for bits in lanes_bits]
+    return [[(half.is_mark, half.data) for half in column] for column in zip(*halves, strict=True)]
+
+
+def symbols_of(bits: int) -> tuple[bool, bytes]:
+    codes = code_8b10b.as_codes(bits, 4)
+    symbols = [code_8b10b.SYMBOLS[-1].get(code) or code_8b10b.SYMBOLS[1][code] for code in codes]
+    is_mark = symbols[0] == K28_5
+    assert all(k == 0 for k, _ in symbols[is_mark:])
+    return is_mark, bytes(byte for _, byte in symbols[is_mark:])
 
 
 @cocotb.test
@@ -122,18 +142,16 @@ async def bytes_of_the_lanes(dut: Any) -> None:
     dut.burst.value = 3
     words, number = [], None
     for column in await columns(lanes, 200):
-        if column[0][0] == K28_5:
-            for lane, mark in enumerate(column):
-                (_, says), (_, place), (_, check) = mark[1:]
-                assert [k for k, _ in mark] == [1, 0, 0, 0]
-                assert mark[0] == K28_5
+        marks = [is_mark for is_mark, _ in column]
+        assert marks in ([True] * 4, [False] * 4)
+        if all(marks):
+            for lane, (_, (says, place, check)) in enumerate(column):
                 assert says == sessions[0] | sessions[1] << 4
                 assert (place & 3, check) == (lane, says ^ place ^ 0xA5)
                 assert number in (None, place >> 2)
-            number = column[0][2][1] >> 2
+            number = column[0][1][1] >> 2
         else:
-            assert all(k == 0 for lane in column for k, _ in lane)
-            words.append(int.from_bytes(bytes(byte for lane in column for _, byte in lane), "little"))
+            words.append(int.from_bytes(b"".join(data for _, data in column), "little"))
         number = None if number is None else (number + 1) % 64
     head = words.index(apenet.with_check(lanes.packet[0]))
     assert words[head - 2] == apenet.MAGIC
@@ -155,10 +173,7 @@ async def every_link_up_is_good(dut: Any) -> None:
             cycles += 16
         assert lanes.is_up(), lanes.state()
         worst = max(worst, cycles)
-        slips = int(dut.slips.value)
-        # Fibres to b come first in `late`, and slips of a in `slips`.
-        found = [slips >> 6 * place & 63 for place in range(8)]
-        assert found == [late % 40 for late in lanes.late[4:] + lanes.late[:4]]
+        lanes.check_slips()
         for end in "ab":
             totals = lanes.totals(end)
             assert totals["good"] == totals["sent"] == totals["up"] == 1, totals
@@ -223,11 +238,14 @@ async def wrong_bits_are_told_and_take_nothing_down(dut: Any) -> None:
     for _ in range(trials):
         fibre = lanes.rng.randrange(8)
         before = {end: lanes.totals(end) for end in "ab"}
-        await hit(lanes, fibre, 1 << lanes.rng.randrange(40))
+        await hit(lanes, fibre, 1 << lanes.rng.randrange(LINE_BITS))
         await lanes.wait(ROUND_TRIP + 20)
         told = {end: lanes.told(end, before[end], ("code", "overflow", "up")) for end in "ab"}
         end, other = ("b", "a") if fibre < 4 else ("a", "b")
-        assert told[end] in ({"code": 1}, {"code": 2}), told
+        if IN_BLOCKS:  # of a block's two words, the next one's too; of a word's bits no code tells
+            assert told[end] in ({}, {"code": 2}, {"code": 4}), told
+        else:
+            assert told[end] in ({"code": 1}, {"code": 2}), told
         assert not told[other], told
     lanes.check_nothing_wrong()
     dut.burst.value = 1
@@ -240,7 +258,7 @@ async def wrong_bits_are_told_and_take_nothing_down(dut: Any) -> None:
 
 @cocotb.test
 async def strange_commas_move_no_lane(dut: Any) -> None:
-    """K28.5 in the wrong place of a word: an error, not a new beginning."""
+    """K28.5 in the wrong place of a word, or any half of a block in another's place: an error, not a new beginning."""
     lanes = await started(dut)
     dut.burst.value = 0
     await lanes.until_up()
@@ -248,7 +266,10 @@ async def strange_commas_move_no_lane(dut: Any) -> None:
     for _ in range(60 if SHORT else 600):
         fibre, at = lanes.rng.randrange(8), lanes.rng.randrange(1, 31)
         code = code_8b10b.as_word([CODES[lanes.rng.choice((-1, 1))][K28_5]])
-        await hit(lanes, fibre, 0x3FF << at, code << at)
+        if IN_BLOCKS:
+            await hit(lanes, fibre, (1 << LINE_BITS) - 1, lanes.rng.getrandbits(LINE_BITS))
+        else:
+            await hit(lanes, fibre, 0x3FF << at, code << at)
         await lanes.wait(30)
     assert int(dut.slips.value) == slips
     assert int(dut.locked.value) == 0xFF
@@ -292,10 +313,9 @@ async def a_bit_more_or_less(dut: Any) -> None:
         fibre = lanes.rng.randrange(8)
         lanes.late[fibre] += 1
         lanes.set_late()
-        await lanes.until_down()
+        await lanes.until_down(LOSS_CYCLES)
     await lanes.until_up(ATTEMPT_CYCLES + UP_CYCLES)
-    found = [int(dut.slips.value) >> 6 * place & 63 for place in range(8)]
-    assert found == [late % 40 for late in lanes.late[4:] + lanes.late[:4]]
+    lanes.check_slips()
     lanes.check_nothing_wrong()
 
 
@@ -315,13 +335,14 @@ async def crossed_lanes_are_refused_by_name(dut: Any) -> None:
 
 @cocotb.test
 async def lanes_too_far_apart_are_refused_by_name(dut: Any) -> None:
-    """120 bits are taken, 240 are not."""
+    """Three words are taken, or four of 64b/66b; twice that is not."""
     lanes = Lanes(dut)
-    for skew in (120, 240, 119):
+    most = (4 if IN_BLOCKS else 3) * LINE_BITS
+    for skew in (most, 2 * most, most - 1):
         lanes.late = [10, 10 + skew, 10, 10, 0, 0, 0, 0]
         lanes.set_late()
         await lanes.reset()
-        if skew <= 120:
+        if skew <= most:
             await lanes.until_up()
             continue
         await lanes.wait(ATTEMPT_CYCLES + 300)
