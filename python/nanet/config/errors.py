@@ -18,7 +18,14 @@ from pydantic import BaseModel, ValidationError
 from nanet.config.yaml import BYTES_MAX, Loader, Refused
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-SHAPES = {"tuple_type": "it must be a list", "list_type": "it must be a list", "dict_type": "it must be a table of keys and values"}
+A_TABLE = "it must be a table of keys and values"
+SHAPES = {
+    "tuple_type": "it must be a list",
+    "list_type": "it must be a list",
+    "dict_type": A_TABLE,
+    "model_type": A_TABLE,
+    "model_attributes_type": A_TABLE,
+}
 Location = tuple[int | str, ...]
 
 
@@ -144,7 +151,11 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'|(\b\d+\b)", str(context.get("expected", "")))
         names = [a or b for a, b in allowed]
-        return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {nearest(str(error['input']), names)}"
+        suggestion = nearest(str(error["input"]), names)
+        suggestion = (
+            suggestion.replace("'", "") if all(name.isdigit() for name in names) else suggestion
+        )  # a number in quotes is none
+        return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {suggestion}"
     why = SHAPES.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
     return f"{path or name}: {value} is not allowed ({why}) it means: {_lower(_about(model, location))}"
 
@@ -188,7 +199,9 @@ def _path(location: Location) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
+    """As YAML writes it, so far as there is a difference."""
+    words = {None: "null", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
     return " ".join((text[:57] + "..." if len(text) > 60 else text).split())
 
 

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
 from nanet.config.errors import nearest
-from nanet.config.formats import current_formats
+from nanet.config.formats import current_formats, shipped_names
 
 if TYPE_CHECKING:
     from nanet.config.engine import EngineConfig
@@ -145,7 +145,11 @@ class KindName:
             return own(value)
         if kinds is None:
             why, suggestion = f"it must be one of {', '.join(self.names)}", nearest(value, self.names)
-            raise problem(f"'{value}' is not allowed", why, f"{suggestion} for one of a plug-in add plugins: [FILE.so]")
+            if self.what == "protocol":
+                why += ", or a declared format"
+                suggestion = nearest(value, [*self.names, *current_formats(), *shipped_names()])
+                suggestion = suggestion if "?" in suggestion else "nanet format list prints the formats"
+            raise problem(f"'{value}' is not allowed", why, f"{suggestion}; for one of a plug-in add plugins: [FILE.so]")
         known = kinds.protocols if self.what == "protocol" else kinds.processors
         if isinstance(kinds, Unknown) or value in known:
             return value
