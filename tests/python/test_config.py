@@ -105,6 +105,9 @@ def test_defaults_are_filled_in() -> None:
             "or a declared format) nanet format list prints the formats; for one of a plug-in add plugins: [FILE.so]",
         ),
         ("links.0.protocol", None, "links[0].protocol: null is not allowed (it must be one of raw, mgp, m2egp"),
+        ("links.0.protocol", ["mgp"], "is not allowed (it must be one of raw, mgp, m2egp"),
+        ("links.0.protocol", {"mgp": 1}, "is not allowed (it must be one of raw, mgp, m2egp"),
+        ("links.0.protocol", "a" * 5000, f"protocol: '{'a' * 57}...' is not allowed"),
         ("links.0.faults", True, "links[0].faults: true is not allowed (it must be a table of keys and values) it means"),
         ("processor", "rich", "processor: 'rich' is not allowed (it must be a table of keys and values) it means"),
         (

@@ -99,6 +99,11 @@ def _too_large(name: str) -> str:
     return f"{_printable(name)}:1: not usable as YAML (it is larger than {BYTES_MAX >> 20} MiB) give a configuration"
 
 
+def _shown(line: str) -> str:
+    """The line with texts that no one would read to their end cut."""
+    return re.sub(r"'([^']{57})[^']{150,}'", r"'\1...'", line)
+
+
 def _printable(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
@@ -118,7 +123,7 @@ def validated(model: type[ModelT], document: Document | Any) -> ModelT:
         errors = error.errors(include_url=False)
         inner = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
         own = [e for e in errors if e["loc"] not in inner] or errors  # not what only follows from a mistake further in
-        problems = [_printable(document.where((*e["loc"], *_key_of(dict(e)))) + _line(model, dict(e))) for e in own]
+        problems = [_printable(document.where((*e["loc"], *_key_of(dict(e)))) + _shown(_line(model, dict(e)))) for e in own]
         raise ConfigError(list(dict.fromkeys(problems))) from None
 
 

@@ -139,7 +139,7 @@ class KindName:
 
     def _check(self, value: Any, own: Callable[[Any], Any]) -> Any:
         kinds = current_kinds()
-        if self.what == "protocol" and value in current_formats():
+        if self.what == "protocol" and isinstance(value, str) and value in current_formats():
             return value
         if not isinstance(value, str) or (kinds is None and value in self.names):
             return own(value)
