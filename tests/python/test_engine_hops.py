@@ -244,6 +244,19 @@ def test_what_a_node_with_floors_cannot_explain_is_said(group: str, port: int | 
     assert unexplained_text(Balance(config()).end(now)) == where
 
 
+def test_units_that_begin_long_after_the_engine_have_hops_then() -> None:
+    """There are none before the first unit: an engine that waits for its senders has nothing to compare with."""
+    now_s = [100.0]
+    balance = Balance(config(), clock_s=lambda: now_s[0])
+    assert "assembling" not in by_name(balance.look(reading()))
+    now_s[0] += 2 * IN_FLIGHT_S
+    hops = by_name(balance.look(reading(units_begun=5, units_complete=3, units_handed_over=3)))
+    assert (hops["assembling"]["in_flight"], hops["assembling"]["unexplained"]) == (2, 0)
+    now_s[0] += IN_FLIGHT_S
+    hops = by_name(balance.look(reading(units_begun=5, units_complete=3, units_handed_over=3)))
+    assert (hops["assembling"]["in_flight"], hops["assembling"]["unexplained"]) == (0, 2)
+
+
 @pytest.mark.parametrize("made_up", [node_counts, floor_counts])
 def test_what_is_in_a_node_that_was_stopped_has_a_name(made_up: Callable[[], list[dict[str, Any]]]) -> None:
     """At the end alone: while packets flow it is in flight, and where the node had nothing to do any more nothing is excused."""

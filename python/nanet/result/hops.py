@@ -317,7 +317,8 @@ class Balance:
                 self._looks.popleft()
             then_s, then = self._looks[0]
         old = now_s - then_s >= IN_FLIGHT_S
-        return [_line(hop, then[hop.name] if old else None) for hop in hops]
+        none = (0, 0)  # of a hop that was not there yet, as those of units are before the first one
+        return [_line(hop, then.get(hop.name, none) if old else None) for hop in hops]
 
     def end(self, reading: EngineSnapshot | EngineMetrics) -> BalanceSheet:
         """The balance sheet after the engine's end."""
