@@ -90,6 +90,9 @@ def test_schema_is_json() -> None:
     assert json.loads(nanet("schema").stdout)["properties"]["links"]
     assert json.loads(nanet("schema", "--emulator").stdout)["properties"]["monte_carlo"]
     assert json.loads(nanet("schema", "--l0tp").stdout)["properties"]["masks"]
+    assert json.loads(nanet("schema", "--tower").stdout)["properties"]["slice_ms"]
+    assert json.loads(nanet("schema", "--strings").stdout)["properties"]["modules"]
+    assert "a schema is of one" in nanet("schema", "--km3", "--l0tp", expect=2).stderr
 
 
 def test_doctor(tmp_path: Path) -> None:
