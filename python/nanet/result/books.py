@@ -75,7 +75,8 @@ UNITS_UNUSED = ("units_of_no_part", "units_too_late", "units_bad_time")
 """Counters of units that came and are in no time slice, by why."""
 
 SLICE_LOSSES = (
-    *UNITS_UNUSED, "units_absent", "slices_missing", "records_bad", "hits_bad_time", "hits_no_room", "seeds_no_room", "events_no_room",
+    *UNITS_UNUSED, "units_absent", "slices_missing", "slices_restarted", "records_bad", "hits_bad_time", "hits_no_room", "seeds_no_room",
+    "events_no_room",
 )  # fmt: skip
 """Counters of what a trigger of time slices did not look at, or did not send."""
 
