@@ -42,7 +42,7 @@ def load(name_or_file: str) -> DeclaredFormat:
         if name_or_file not in shipped_names():
             raise ConfigError(
                 [
-                    f"no format has the name '{name_or_file}' (none is shipped) {nearest(name_or_file, shipped_names())}, or a file.yaml"
+                    f"no format has the name '{name_or_file}' (none of that name is shipped) {nearest(name_or_file, shipped_names())}, or a file.yaml"
                 ]
             )
         path = SHIPPED / f"{name_or_file}.yaml"
