@@ -210,6 +210,7 @@ bool SliceBuilder::consider_epoch() {
 }
 
 void SliceBuilder::take_epoch(const Epoch& epoch) {
+  if (epoch_ && epoch_->run == epoch.run) counters_.add(Counter::slices_restarted);
   end_run();
   epoch_ = epoch;
   slice_ = kNone;

@@ -16,8 +16,9 @@ constexpr int kIpv6MulticastAll = 29;  // Linux 4.20; netinet/in.h has it from g
 std::string limit_advice(const Endpoint& group, const GroupJoin& join) {
   if (join.senders.empty()) return "raise net.ipv4.igmp_max_memberships with sysctl";
   const std::string limit = group.address.is_ipv6() ? "net.ipv6.mld_max_msf" : "net.ipv4.igmp_max_msf";
-  return "name networks instead of " + std::to_string(join.senders.size()) + " addresses, or: sysctl -w " + limit + "=" +
-         std::to_string(join.senders.size());
+  const std::string count = std::to_string(join.senders.size());
+  const std::string raise = "sysctl -w " + limit + "=" + count;
+  return group.address.is_source_specific() ? raise : "name networks instead of " + count + " addresses, or: " + raise;
 }
 
 std::string join_advice(int error, const Endpoint& group, const std::string& interface, const GroupJoin& join) {

@@ -404,7 +404,7 @@ def test_without_plugins_their_names_are_refused(tmp_path: Path) -> None:
     problems = nanet(tmp_path, said, "validate").stderr
     assert "processor.kind: 'bright' is not allowed (it must be one of count, rich, forward, km3)" in problems
     assert "for one of a plug-in add plugins: [FILE.so]" in problems
-    assert "links[0].protocol: 'camera' is not allowed (it must be one of raw, mgp, m2egp)" in problems
+    assert "links[0].protocol: 'camera' is not allowed (it must be one of raw, mgp, m2egp, or a declared format)" in problems
     assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, pcap)" in problems
 
 

@@ -66,6 +66,13 @@ def test_no_such_file_is_2() -> None:
 def test_options_out_of_range_are_2() -> None:
     done = nanet("emulate", "tel62", "--boards", "3", expect=2)
     assert done.stderr == "nanet: boards: 3 is not allowed (it must be one of 1, 4) known: 1, 4\n"
+    done = nanet("emulate", "km3", "--kind", "towers", expect=2)
+    assert (
+        done.stderr
+        == "nanet: invalid value for '--kind' ('towers' is not one of 'tower', 'strings') see nanet emulate km3 --help\n"
+    )
+    done = nanet("emulate", "km3", "--muons", "-1", expect=2)
+    assert "Input" not in done.stderr
 
 
 def test_validate(tmp_path: Path) -> None:
@@ -90,6 +97,9 @@ def test_schema_is_json() -> None:
     assert json.loads(nanet("schema").stdout)["properties"]["links"]
     assert json.loads(nanet("schema", "--emulator").stdout)["properties"]["monte_carlo"]
     assert json.loads(nanet("schema", "--l0tp").stdout)["properties"]["masks"]
+    assert json.loads(nanet("schema", "--tower").stdout)["properties"]["slice_ms"]
+    assert json.loads(nanet("schema", "--strings").stdout)["properties"]["modules"]
+    assert "a schema is of one" in nanet("schema", "--km3", "--l0tp", expect=2).stderr
 
 
 def test_doctor(tmp_path: Path) -> None:

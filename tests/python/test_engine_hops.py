@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from nanet import _core
 from nanet.config import EngineConfig
 from nanet.config.errors import validated
 from nanet.metrics.engine import STATS_HELP
-from nanet.result.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, received, unexplained_text
+from nanet.result.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, left_in_nodes, received, unexplained_text
 
 COUNTERS = [name for name, _, _ in _core.counter_table()]
 ANSWERS = {"endpoint": "udp://127.0.0.1:6300"}
@@ -241,6 +242,36 @@ def test_what_a_node_with_floors_cannot_explain_is_said(group: str, port: int | 
     now["links"][0]["nic_counts"] = floor_counts()
     next(one for one in now["links"][0]["nic_counts"] if (one["name"], one["port"]) == (group, port))["counts"][counter] += 1
     assert unexplained_text(Balance(config()).end(now)) == where
+
+
+def test_units_that_begin_long_after_the_engine_have_hops_then() -> None:
+    """There are none before the first unit: an engine that waits for its senders has nothing to compare with."""
+    now_s = [100.0]
+    balance = Balance(config(), clock_s=lambda: now_s[0])
+    assert "assembling" not in by_name(balance.look(reading()))
+    now_s[0] += 2 * IN_FLIGHT_S
+    hops = by_name(balance.look(reading(units_begun=5, units_complete=3, units_handed_over=3)))
+    assert (hops["assembling"]["in_flight"], hops["assembling"]["unexplained"]) == (2, 0)
+    now_s[0] += IN_FLIGHT_S
+    hops = by_name(balance.look(reading(units_begun=5, units_complete=3, units_handed_over=3)))
+    assert (hops["assembling"]["in_flight"], hops["assembling"]["unexplained"]) == (0, 2)
+
+
+@pytest.mark.parametrize("made_up", [node_counts, floor_counts])
+def test_what_is_in_a_node_that_was_stopped_has_a_name(made_up: Callable[[], list[dict[str, Any]]]) -> None:
+    """At the end alone: while packets flow it is in flight, and where the node had nothing to do any more nothing is excused."""
+    for busy in (0, 1):
+        now = reading()
+        now["links"][0]["nic_counts"] = made_up()
+        given = next(one for one in now["links"][0]["nic_counts"] if one["name"] == "given")["counts"]
+        given["packets"] -= 7
+        given["busy"] = busy
+        balance = Balance(config())
+        [live] = [hop for hop in balance.look(now) if hop["hop"] in ("in, merged packets", "in, packets to the host")]
+        assert (live["in_flight"], live["named"].get("in_node", 0)) == (7, 0)
+        end = balance.end(now)
+        assert left_in_nodes(end) == 7 * busy
+        assert end["unexplained_packets"] == 7 * (1 - busy)
 
 
 def test_events_of_packets_that_the_host_refused_have_a_name() -> None:

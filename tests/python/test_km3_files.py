@@ -145,7 +145,9 @@ def made_tower() -> tuple[list[bytes], dict[tuple[int, int], list[tuple[int, int
             truth[index, floor] = hits
             for at in range(0, max(1, len(data)), 600):
                 last = at + 600 >= len(data)
-                head = struct.pack(">4sBBBBIIIIII", b"KM3F", 1, floor, 1, last, 9, index, 1_500_000_000, 12_500_000 * index, at, 0)
+                head = struct.pack(
+                    ">4sBBBBIIIIII", b"KM3F", 1, floor, 1, last, 9, index, 1_500_000_000, 12_500_000 * (index - 5), at, 0
+                )
                 packets.append(head + data[at : at + 600])
     packets.append(struct.pack(">4sBBBBIIIIII", b"KM3F", 1, 1, 5, 1, 9, 5, 1_500_000_000, 0, 0, 0))  # instruments
     return packets, truth
@@ -162,7 +164,9 @@ def test_a_tower_becomes_slices_whatever_the_order_of_its_packets() -> None:
         "other": 2,
     }
     assert found.units_incomplete == 0
-    assert [one.header for one in found.slices] == [daq.Header(1, 9, index, 1_500_000_000, 12_500_000 * index) for index in (5, 6)]
+    assert [one.header for one in found.slices] == [
+        daq.Header(1, 9, index, 1_500_000_000, 12_500_000 * (index - 5)) for index in (5, 6)
+    ]
     for one in found.slices:
         assert [frame.module for frame in one.frames] == [257, 258, 259]
         for frame in one.frames:
@@ -281,6 +285,33 @@ def test_what_is_made_here_is_read_as_it_is_meant() -> None:
     assert ours(made)[:2] == (5, sum(map(len, truth.values())) + 3)
     if HAS_KM3PIPE:
         assert theirs(made) == ours(made)
+
+
+def test_whatever_bits_of_packets_are_wrong_a_dump_can_be_written() -> None:
+    packets, _ = made_tower()
+    packets = [*packets, *event_packets([1024, 2048, 9000]), struct.pack(">7I", 0x54544443, 9, 0, 5, 0, 808, 0) + bytes(12)]
+    random = np.random.default_rng(4)
+    for _ in range(150):
+        damaged = [bytearray(packet) for packet in packets]
+        for one in random.choice(len(packets), 3):
+            damaged[one][random.integers(min(32, len(damaged[one])))] ^= 1 << random.integers(8)
+        found = collect(map(bytes, damaged))
+        assert sum(found.packets.values()) == len(packets)
+        for message in (*found.slices, *found.events):
+            (came,) = daq.read(daq.encode(message))
+            assert came.header == message.header
+
+
+def test_what_no_message_can_say_is_left_out_and_counted() -> None:
+    (good,) = event_packets([1024])
+    for at, value in ((4, 1 << 31), (8, 1 << 31), (20, 62_500_000)):
+        bad = good[:at] + struct.pack(">I", value) + good[at + 4 :]
+        assert collect([bad, good]).packets == {"bad_head": 1, "accepted": 1}
+    for times in ([0, 1024 << 31], [-(1 << 62), 0], [-(1 << 62), 1 << 62]):
+        found = collect(event_packets(times))
+        assert (found.events, found.events_incomplete) == ([], 1)
+    early = b"".join((good[:16], bytes(8), good[24:-8], struct.pack(">q", -1024)))  # before second 0
+    assert collect([early]).events_incomplete == 1
 
 
 def test_an_event_that_begins_before_its_slice_has_an_earlier_time() -> None:

@@ -158,6 +158,13 @@ def test_wrong_options_are_a_line(wrong: list[str], monkeypatch: pytest.MonkeyPa
     assert line.startswith("nanet: ")
 
 
+def test_wires_on_which_a_neighbour_would_look_dead_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(monkeypatch, "torus", "faults", "--wire-cycles", "361") == 2
+    assert "it has to be less than or equal to 360" in capsys.readouterr().err
+
+
 def test_the_report_has_curves_a_picture_and_the_reference(tmp_path: Path) -> None:
     for result in (torus_result(), bench_torus_result()):
         write_report(result, tmp_path / "page.html")  # type: ignore[arg-type]

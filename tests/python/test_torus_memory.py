@@ -146,9 +146,12 @@ def refusal(call: Callable[[], object]) -> str:
 def test_what_cannot_be_is_refused(pair: Torus | None) -> None:
     if pair is None:
         return
-    assert refusal(lambda: Torus("5x1x1")).startswith("a torus of 5x1x1 (the table of messages has 4x4x4 nodes)")
-    assert refusal(lambda: Torus("two")).startswith("'two' is no torus")
-    assert refusal(lambda: Torus("2x1x1", 1)).startswith("a wire of less than 2 cycles")
+    for shape in ("5x1x1", "4x4x5", "two", "", "1x1x1", "0x2x1", "2x2x1x1", "2x1x1 ", "2x1x\u0661", None, (2, 1, 1), 2):
+        assert "is no torus that can be simulated here (at most 4 nodes a dimension" in refusal(lambda shape=shape: Torus(shape))
+    for cycles in (1, -1, 4097, 10**9, 2.5, "16", None):
+        assert refusal(lambda cycles=cycles: Torus("2x1x1", cycles)).startswith(
+            f"wire_cycles cannot be {cycles!r} (a whole number from 2"
+        )
     whole = pair.memory(1)
     region = pair.share(whole, write=True)
     assert refusal(lambda: pair.share(np.zeros(16, np.uint8))).startswith("this array lies in no node")
@@ -156,15 +159,50 @@ def test_what_cannot_be_is_refused(pair: Torus | None) -> None:
     assert refusal(lambda: pair.share(whole[8:16])).startswith("a region of 8 B from 8 (no memory of the node)")
     assert refusal(lambda: pair.withdraw(Region(1, 3, 0))).startswith("region 3 of node 1 cannot be withdrawn")
     assert refusal(lambda: pair.put(whole[: MESSAGE_BYTES_MAX + 1], region)).startswith("a message of 261106 B cannot be sent")
-    assert refusal(lambda: pair.put(whole[:8], region, -1)).startswith("a number is out of range")
-    assert refusal(lambda: pair.put(whole[:8], region, process=1 << 16)).startswith("a number is out of range")
-    assert refusal(lambda: pair.put(whole[:8], Region(2, 0, 0))).startswith("node 2 is none")
-    assert refusal(lambda: pair.memory(2)).startswith("node 2 is none")
-    assert refusal(lambda: pair.take(2)).startswith("node 2 is none")
+    assert refusal(lambda: pair.put(whole[:8], region, -1)).startswith(
+        "offset_bytes cannot be -1 (a whole number from 0 to 1099511627775"
+    )
+    assert refusal(lambda: pair.put(whole[:8], region, process=1 << 16)).startswith(
+        "process cannot be 65536 (a whole number from 0 to 65535"
+    )
+    assert refusal(lambda: pair.put(whole[:8], Region(2, 0, 0))).startswith("there is no node 2 (nodes have the numbers 0 to 1)")
+    assert refusal(lambda: pair.get(region, region, 0)).startswith("size_bytes cannot be 0 (a whole number from 1 to 261105")
+    assert refusal(lambda: pair.event(0, 1, 1 << 16)).startswith("value cannot be 65536")
+    assert refusal(lambda: pair.share([1, 2], read=True)).startswith("a list is no array")  # type: ignore[arg-type]
+    assert refusal(lambda: pair.put(whole[:8], None)).startswith("None is no region")  # type: ignore[arg-type]
+    assert refusal(lambda: pair.run(-1)).startswith("cycles cannot be -1")
     assert refusal(lambda: pair.allocate(0, 4_128_769)).startswith("4128769 bytes are not free at node 0")
     for _ in range(15):
         pair.share(whole[:16])
     assert refusal(lambda: pair.share(whole[:16])).startswith("no more regions")
+
+
+def test_a_node_that_is_none_is_refused_by_all(pair: Torus | None) -> None:
+    if pair is None:
+        return
+    calls = (
+        pair.memory, pair.take, pair.counters, pair.neighbours, pair.own_state, pair.place, pair.stop_host, pair.stop_node,
+        lambda node: pair.host_says(node, 1), lambda node: pair.cut(node, "x+"), lambda node: pair.event(node, 0),
+        lambda node: pair.event(0, node), lambda node: pair.distance(0, node), lambda node: pair.allocate(node, 1),
+    )  # fmt: skip
+    for call in calls:
+        for node in (2, -1, 1.5, "0", None):
+            expected = f"there is no node {node!r} (nodes have the numbers 0 to 1) give one of these"
+            assert refusal(lambda call=call, node=node: call(node)) == expected
+
+
+def test_an_array_that_cannot_be_takes_no_room(pair: Torus | None) -> None:
+    if pair is None:
+        return
+    first = pair.allocate(0, 64)
+    for shape in (-16, (-4, -4), 2.5, "4", None, (1,) * 65):
+        assert "(its lengths are whole numbers, not negative)" in refusal(lambda shape=shape: pair.allocate(0, shape))
+    for shape in ((2**32, 2**32), (2**62, 4), 10**30):
+        assert "bytes are not free at node 0" in refusal(lambda shape=shape: pair.allocate(0, shape))
+    for dtype in (object, "nonsense", "U0", [("a", "O")]):
+        assert refusal(lambda dtype=dtype: pair.allocate(0, 4, dtype)).endswith((" another type", " such as 'f8'"))
+    second = pair.allocate(0, 64)
+    assert second.__array_interface__["data"][0] - first.__array_interface__["data"][0] == 64
 
 
 def test_memory_outlives_the_torus(pair: Torus | None) -> None:

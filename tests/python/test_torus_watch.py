@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused(record_property: Record) -> None:
         return
     assert refusal(lambda: torus.watch(1000, 999)).startswith("hosts that beat each 1000 cycles cannot be watched each 999")
     assert refusal(lambda: torus.cut(0, "y+")).startswith("link 2 of node 0 is none")
-    assert refusal(lambda: torus.cut(0, "w")).startswith("w is no direction")
-    assert refusal(lambda: torus.host_says(0, 128)).startswith("a host cannot say 128")
-    with pytest.raises(SetupError, match="node 2 is none"):
+    assert refusal(lambda: torus.cut(0, "w")).startswith("'w' is no direction")
+    assert refusal(lambda: torus.host_says(0, 128)).startswith("what cannot be 128 (a whole number from 0 to 127")
+    with pytest.raises(SetupError, match="there is no node 2"):
         torus.stop_host(2)

@@ -93,6 +93,7 @@ namespace nanet::flow {
   X(slices_whole, "slices", "closed with every byte of every part of the detector")                         \
   X(slices_incomplete, "slices", "closed with a part missing, or bytes of one")                             \
   X(slices_missing, "slices", "no unit of them came, and later ones did")                                   \
+  X(slices_restarted, "slices", "at which half of the parts say another beginning of the run")              \
   X(records_bad, "records", "left out: no such photomultiplier, or cut")                                    \
   X(hits_used, "hits", "over threshold, and given to the trigger")                                          \
   X(hits_below_threshold, "hits", "left out: less charge than the trigger looks at")                        \

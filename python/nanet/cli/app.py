@@ -210,7 +210,9 @@ def tel62(
     config: Annotated[
         Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
     ] = None,
-    to: Annotated[list[str] | None, typer.Option("--to", help="Where to send: once for all boards, or once for each.")] = None,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="URL", help="Where to send: once for all boards, or once for each.")
+    ] = None,
     answers: Annotated[
         str, typer.Option("--answers", help="Where answers are received and checked; '' for nowhere.")
     ] = "udp://127.0.0.1:6300",
@@ -333,6 +335,8 @@ def schema(
     emulator: Annotated[bool, typer.Option("--emulator", help="The schema of an emulator's configuration.")] = False,
     l0tp: Annotated[bool, typer.Option("--l0tp", help="The schema of an L0 trigger processor's configuration.")] = False,
     km3: Annotated[bool, typer.Option("--km3", help="The schema of a KM3NeT server's configuration.")] = False,
+    tower: Annotated[bool, typer.Option("--tower", help="The schema of an emulated KM3NeT tower's configuration.")] = False,
+    strings: Annotated[bool, typer.Option("--strings", help="The same of emulated strings.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Print every key of a configuration, as a JSON schema.
@@ -341,10 +345,17 @@ def schema(
     """
     import json
 
-    from nanet.config.schema import emulator_schema, engine_schema, km3_schema, l0tp_schema
+    from nanet.config import schema as schemas
     from nanet.result import files
 
-    text = km3_schema() if km3 else l0tp_schema() if l0tp else emulator_schema() if emulator else engine_schema()
+    named = {
+        "--emulator": (emulator, schemas.emulator_schema), "--l0tp": (l0tp, schemas.l0tp_schema), "--km3": (km3, schemas.km3_schema),
+        "--tower": (tower, schemas.tower_schema), "--strings": (strings, schemas.strings_schema),
+    }  # fmt: skip
+    chosen = [(name, of) for name, (is_given, of) in named.items() if is_given]
+    if len(chosen) > 1:
+        raise typer.BadParameter(f"{chosen[0][0]} is given too, and a schema is of one", param_hint=chosen[1][0])
+    text = chosen[0][1]() if chosen else schemas.engine_schema()
     files.write_json(json_file, text)
     if json_file is None:
         _say(json.dumps(text, indent=1))

@@ -23,7 +23,9 @@ def emulate_km3(
     config: Annotated[
         Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
     ] = None,
-    to: Annotated[list[str] | None, typer.Option("--to", help="Where to send: once for all floors, or once for each.")] = None,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="URL", help="Where to send: once for all floors, or once for each.")
+    ] = None,
     control: Annotated[
         str, typer.Option("--control", help="Where floor 1 takes slow control, others at the ports after it; '' for nowhere.")
     ] = "",

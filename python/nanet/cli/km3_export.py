@@ -85,7 +85,8 @@ def _detector(path: Path) -> Any:
     try:
         return Detector.read(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"cannot read detector {path} ({error}) give a file .detx"]) from None
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError([f"cannot read detector {path} ({why}) give a file .detx"]) from None
 
 
 def _said(messages: list[daq.Message], collected: Collected | None) -> dict[str, Any]:

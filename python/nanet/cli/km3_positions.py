@@ -50,7 +50,8 @@ def km3_positions(
     try:
         nominal = Detector.read(detector)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"cannot read detector {detector} ({error}) give a file .detx"]) from None
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError([f"cannot read detector {detector} ({why}) give a file .detx"]) from None
     heard = positions.hear(packets_of(recording))
     placed = positions.place(heard, nominal, known)
     result = _result(heard, placed)

@@ -98,4 +98,5 @@ def _line(error: Any) -> str:
     head, colon, why = message.partition(": ")
     if not colon or type(error).__name__ == "NoSuchOption":
         head, why = message, f"{path} is used in another form"
+    why = why.removeprefix("Value error, ").replace("Input should be", "it has to be", 1)  # the words of what checks values
     return f"{head[:1].lower()}{head[1:]} ({why}) see {path} --help"

@@ -23,6 +23,13 @@ PayloadOption = Annotated[int, typer.Option("--payload-bytes", min=0, max=4096, 
 WireOption = Annotated[
     int, typer.Option("--wire-cycles", min=2, max=4096, help="Cycles that a word is on a cable, with its lanes, each way.")
 ]
+ShortWireOption = Annotated[
+    int,
+    typer.Option(
+        "--wire-cycles", min=2, max=360,
+        help="Cycles that a word is on a cable, each way; a link that hears nothing for 384 takes its neighbour for dead.",
+    ),
+]  # fmt: skip
 WindowOption = Annotated[int, typer.Option("--window", min=100, help="Cycles that are measured, after half as many.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 ThreadsOption = Annotated[
@@ -101,9 +108,9 @@ def torus_patterns(
 def torus_faults(
     shape: ShapeOption = "3x3x3",
     load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.5,
-    rounds: Annotated[int, typer.Option("--rounds", help="Cuts of each kind of cable.")] = 1,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Cuts of each kind of cable.")] = 1,
     payload_bytes: PayloadOption = 256,
-    wire_cycles: WireOption = 16,
+    wire_cycles: ShortWireOption = 16,
     window: WindowOption = 2000,
     seed: SeedOption = 1,
     threads: ThreadsOption = None,

@@ -18,7 +18,14 @@ from pydantic import BaseModel, ValidationError
 from nanet.config.yaml import BYTES_MAX, Loader, Refused
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-SHAPES = {"tuple_type": "it must be a list", "list_type": "it must be a list", "dict_type": "it must be a table of keys and values"}
+A_TABLE = "it must be a table of keys and values"
+SHAPES = {
+    "tuple_type": "it must be a list",
+    "list_type": "it must be a list",
+    "dict_type": A_TABLE,
+    "model_type": A_TABLE,
+    "model_attributes_type": A_TABLE,
+}
 Location = tuple[int | str, ...]
 
 
@@ -92,6 +99,11 @@ def _too_large(name: str) -> str:
     return f"{_printable(name)}:1: not usable as YAML (it is larger than {BYTES_MAX >> 20} MiB) give a configuration"
 
 
+def _shown(line: str) -> str:
+    """The line with texts that no one would read to their end cut."""
+    return re.sub(r"'([^']{57})[^']{150,}'", r"'\1...'", line)
+
+
 def _printable(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
@@ -111,7 +123,7 @@ def validated(model: type[ModelT], document: Document | Any) -> ModelT:
         errors = error.errors(include_url=False)
         inner = {e["loc"][:end] for e in errors for end in range(len(e["loc"]))}
         own = [e for e in errors if e["loc"] not in inner] or errors  # not what only follows from a mistake further in
-        problems = [_printable(document.where((*e["loc"], *_key_of(dict(e)))) + _line(model, dict(e))) for e in own]
+        problems = [_printable(document.where((*e["loc"], *_key_of(dict(e)))) + _shown(_line(model, dict(e)))) for e in own]
         raise ConfigError(list(dict.fromkeys(problems))) from None
 
 
@@ -144,7 +156,11 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'|(\b\d+\b)", str(context.get("expected", "")))
         names = [a or b for a, b in allowed]
-        return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {nearest(str(error['input']), names)}"
+        suggestion = nearest(str(error["input"]), names)
+        suggestion = (
+            suggestion.replace("'", "") if all(name.isdigit() for name in names) else suggestion
+        )  # a number in quotes is none
+        return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {suggestion}"
     why = SHAPES.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
     return f"{path or name}: {value} is not allowed ({why}) it means: {_lower(_about(model, location))}"
 
@@ -188,7 +204,9 @@ def _path(location: Location) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
+    """As YAML writes it, so far as there is a difference."""
+    words = {None: "null", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
     return " ".join((text[:57] + "..." if len(text) > 60 else text).split())
 
 

@@ -42,7 +42,7 @@ def load(name_or_file: str) -> DeclaredFormat:
         if name_or_file not in shipped_names():
             raise ConfigError(
                 [
-                    f"no format has the name '{name_or_file}' (none is shipped) {nearest(name_or_file, shipped_names())}, or a file.yaml"
+                    f"no format has the name '{name_or_file}' (none of that name is shipped) {nearest(name_or_file, shipped_names())}, or a file.yaml"
                 ]
             )
         path = SHIPPED / f"{name_or_file}.yaml"
@@ -69,7 +69,7 @@ def with_formats(said: Any) -> Iterator[Any]:
     links = said.get("links")
     for link in links if isinstance(links, (list, tuple)) else (said,):  # a port is its own link
         name = link.get("protocol") if isinstance(link, dict) else getattr(link, "protocol", None)
-        if isinstance(name, str) and name not in declared and (SHIPPED / f"{name}.yaml").is_file():
+        if isinstance(name, str) and name not in declared and name in shipped_names():
             declared[name] = load_document(SHIPPED / f"{name}.yaml").data
     if declared:
         said = {**said, "formats": declared}

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from nanet.config.base import problem
 from nanet.config.errors import nearest
-from nanet.config.formats import current_formats
+from nanet.config.formats import current_formats, shipped_names
 
 if TYPE_CHECKING:
     from nanet.config.engine import EngineConfig
@@ -139,13 +139,17 @@ class KindName:
 
     def _check(self, value: Any, own: Callable[[Any], Any]) -> Any:
         kinds = current_kinds()
-        if self.what == "protocol" and value in current_formats():
+        if self.what == "protocol" and isinstance(value, str) and value in current_formats():
             return value
         if not isinstance(value, str) or (kinds is None and value in self.names):
             return own(value)
         if kinds is None:
             why, suggestion = f"it must be one of {', '.join(self.names)}", nearest(value, self.names)
-            raise problem(f"'{value}' is not allowed", why, f"{suggestion} for one of a plug-in add plugins: [FILE.so]")
+            if self.what == "protocol":
+                why += ", or a declared format"
+                suggestion = nearest(value, [*self.names, *current_formats(), *shipped_names()])
+                suggestion = suggestion if "?" in suggestion else "nanet format list prints the formats"
+            raise problem(f"'{value}' is not allowed", why, f"{suggestion}; for one of a plug-in add plugins: [FILE.so]")
         known = kinds.protocols if self.what == "protocol" else kinds.processors
         if isinstance(kinds, Unknown) or value in known:
             return value

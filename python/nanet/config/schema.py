@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nanet.config.components import Format
+from nanet.config.components import Format, Tower
 from nanet.config.emulator import EmulatorConfig
 from nanet.config.engine import EngineConfig
 from nanet.config.km3_server import Km3ServerConfig
+from nanet.config.km3_strings import Strings
 from nanet.config.l0tp import L0tpConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -32,6 +33,16 @@ def l0tp_schema() -> dict[str, Any]:
 def km3_schema() -> dict[str, Any]:
     """Schema of what `nanet km3 server` reads."""
     return {"$schema": DIALECT} | Km3ServerConfig.model_json_schema()
+
+
+def tower_schema() -> dict[str, Any]:
+    """Of `nanet emulate km3 --config`."""
+    return {"$schema": DIALECT} | Tower.model_json_schema()
+
+
+def strings_schema() -> dict[str, Any]:
+    """Of `nanet emulate km3 --kind strings --config`."""
+    return {"$schema": DIALECT} | Strings.model_json_schema()
 
 
 def format_schema() -> dict[str, Any]:

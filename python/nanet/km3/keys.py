@@ -137,7 +137,7 @@ class ExportResult(Base):
     hits: Annotated[int, "in slices and events"]
     packets: Annotated[
         Counts,
-        "of the recording: `accepted`, `duplicate`, `other_kinds` (of floors: no short hits), `other` (none of KM3NeT's); empty for a dump",
+        "of the recording: `accepted`, `duplicate`, `other_kinds` (of floors: no short hits), `bad_head` (a run, slice, floor, flag or tick that there is not), `other` (none of KM3NeT's); empty for a dump",
     ]
     units_incomplete: Annotated[int, "what a module sent in a slice, with packets missing"]
-    events_incomplete: Annotated[int, "with packets missing: left out"]
+    events_incomplete: Annotated[int, "with packets missing, or with a time that the message cannot say: left out"]

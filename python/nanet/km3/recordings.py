@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nanet.km3 import daq
 from nanet.km3.detector import Detector
 from nanet.km3.messages import TICKS_A_SECOND
-from nanet.km3.units import LAST, PACKET, PACKET_MAGIC
+from nanet.km3.units import LAST, PACKET, PACKET_MAGIC, UNTIMED
 
 __all__ = ["Collected", "Modules", "coincident", "collect", "packets_of", "summary_of"]
 
@@ -31,6 +31,7 @@ EVENT_HEAD = struct.Struct(">4Iq")
 EVENT_HIT = np.dtype([("tower", "u1"), ("floor", "u1"), ("pm_and_kinds", "u1"), ("charge", "u1"), ("time", ">i8")])
 PM_BITS = 5
 HITS = 1
+NUMBERS = 1 << 31  # of runs and slices, in floors' packets and in messages
 
 
 class Modules:
@@ -134,6 +135,8 @@ def collect(packets: Iterable[bytes], modules: Modules | None = None) -> Collect
 
 def _take_unit(packet: bytes, units: dict[tuple[int, int, int, int], _Pieces]) -> str:
     _, tower, floor, kind, flags, run, index, second, tick, offset, _ = PACKET.unpack_from(packet)
+    if max(run, index) >= NUMBERS or tick >= TICKS_A_SECOND or floor == 0 or flags & ~(LAST | UNTIMED):
+        return "bad_head"
     if kind != HITS:
         return "other_kinds"
     pieces = units.setdefault((run, index, tower, floor), _Pieces(second, tick))
@@ -145,6 +148,8 @@ def _take_unit(packet: bytes, units: dict[tuple[int, int, int, int], _Pieces]) -
 
 def _take_event(packet: bytes, events: dict[tuple[int, int], _Pieces], slices: dict[tuple[int, int], int]) -> str:
     _, run, index, number, second, tick, offset, length = EVENT.unpack_from(packet)
+    if max(run, index) >= NUMBERS or tick >= TICKS_A_SECOND:
+        return "bad_head"
     pieces = events.setdefault((run, number), _Pieces(second, tick))
     pieces.length = length
     slices[run, number] = index
@@ -153,6 +158,8 @@ def _take_event(packet: bytes, events: dict[tuple[int, int], _Pieces], slices: d
 
 def _take_clb(packet: bytes, strings: dict[tuple[int, int, int, int], dict[int, bytes]]) -> str:
     _, run, sequence, second, tick, module, _ = CLB.unpack_from(packet)
+    if max(run, module) >= NUMBERS or tick >= TICKS_A_SECOND:
+        return "bad_head"
     numbers = strings.setdefault((run, second, tick, module), {})
     if sequence in numbers:
         return "duplicate"
@@ -187,6 +194,9 @@ def _slices_of_strings(
     for (run, second, tick, module), numbers in sorted(strings.items()):
         time = second * TICKS_A_SECOND + tick
         header = daq.Header(modules.detector_id, run, (time - first[run]) // step, second, tick)
+        if header.number >= NUMBERS:
+            made.units_incomplete += 1  # a second that is far from all others has no number
+            continue
         made.units_incomplete += max(numbers) >= len(numbers)  # how many packets there were no one says
         status = daq.queue_status(len(numbers), max(numbers) + 1)
         hits = _whole_hits(b"".join(payload for _, payload in sorted(numbers.items())))
@@ -206,13 +216,15 @@ def _events_of(
         count, _, kinds, _, _ = EVENT_HEAD.unpack_from(data)
         records = np.frombuffer(data, EVENT_HIT, min(count, (len(data) - EVENT_HEAD.size) // EVENT_HIT.itemsize), EVENT_HEAD.size)
         header = daq.Header(modules.detector_id, run, slices[run, number], pieces.second, pieces.tick)
-        found.append(_event_of(header, number, kinds, records, modules))
+        event = _event_of(header, number, kinds, records, modules)
+        made.events_incomplete += event is None
+        found += [event] if event is not None else []
     return found
 
 
-def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.void], modules: Modules) -> daq.Event:
+def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.void], modules: Modules) -> daq.Event | None:
     """KM3NeT's events have the times that modules said, from the beginning of a slice on: offsets are taken off, and where an event begins before its
-    slice, its header says an earlier time."""
+    slice, its header says an earlier time. None: a time is beyond what it can say."""
     hits = np.zeros(len(records), daq.EVENT_HIT)
     names, where = np.unique(np.stack([records["tower"], records["floor"]]), axis=1, return_inverse=True)
     ids = np.array([modules.id_of(int(tower), int(floor)) for tower, floor in names.T], np.int32)
@@ -225,6 +237,8 @@ def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.v
     whole_ns = np.rint(times).astype(np.int64)
     early = max(0, -int(whole_ns.min(initial=0)))
     ticks = -(-early // 16)
+    if early + int(whole_ns.max(initial=0)) >= NUMBERS - 16 or header.second * TICKS_A_SECOND + header.tick < ticks:
+        return None
     hits["time_ns"] = whole_ns + 16 * ticks
     second, tick = divmod(header.second * TICKS_A_SECOND + header.tick - ticks, TICKS_A_SECOND)
     order = np.argsort(hits["time_ns"], kind="stable")

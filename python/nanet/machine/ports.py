@@ -58,8 +58,12 @@ def taken_port(port: int) -> int | None:
 def choose(port: int, *, named: bool) -> tuple[int, str | None]:
     """(port, note) of the block to use. named: the user asked for this port, so no other will do.
 
-    Raises ConfigError where a named port is taken, or no block is free.
+    Raises ConfigError where a named port is taken or none, or no block is free.
     """
+    last = PORT_MAX - BLOCK[-1]
+    if not 1 <= port <= last:
+        above = ", ".join(str(offset) for offset in BLOCK[1:])
+        raise ConfigError([f"UDP port {port} cannot be used (it and those {above} above it are 1 to {PORT_MAX}) use 1 to {last}"])
     taken = taken_port(port)
     if taken is None:
         return port, None

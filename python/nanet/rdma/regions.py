@@ -162,8 +162,9 @@ class Connection:
 
     def get(self, offset_bytes: int = 0, size_bytes: int | None = None) -> NDArray[np.uint8]:
         """A copy of the region, or of a part of it, uint8 [size_bytes]; None: to its end. Raises SetupError, NotDone."""
-        found = np.empty(max(0, self.size_bytes - offset_bytes) if size_bytes is None else size_bytes, np.uint8)
-        self._check(offset_bytes, found.size)
+        size = max(0, self.size_bytes - offset_bytes) if size_bytes is None else size_bytes
+        self._check(offset_bytes, size)  # before memory is taken for it
+        found = np.empty(size, np.uint8)
         self._done(self._native.get(offset_bytes, found))
         return found
 
@@ -181,7 +182,10 @@ class Connection:
     def _check(self, offset_bytes: int, size: int) -> None:
         if self._closed:
             raise ValueError("the connection is closed (its with block has ended) connect again")
-        if offset_bytes < 0 or offset_bytes + size > self.size_bytes:
+        for number in (offset_bytes, size):
+            if not hasattr(number, "__index__"):
+                raise SetupError(f"{number!r} is no number of bytes (offsets and sizes are whole) give another offset or size")
+        if offset_bytes < 0 or size < 0 or offset_bytes + size > self.size_bytes:
             text = f"{size} bytes from {offset_bytes} on are not in the region"
             raise SetupError(f"{text} (it has {self.size_bytes}) give another offset or size")
 
@@ -194,6 +198,10 @@ class Connection:
 
 def _bytes_of(data: Any) -> NDArray[np.uint8]:
     try:
-        return np.frombuffer(memoryview(data).cast("B"), np.uint8)
-    except (TypeError, ValueError):  # no buffer, or one with gaps
+        view = memoryview(data)
+    except TypeError:
+        raise SetupError(f"a {type(data).__name__} cannot be put (it is neither bytes nor an array) pass one of these") from None
+    try:
+        return np.frombuffer(view.cast("B"), np.uint8)
+    except (TypeError, ValueError):  # it has gaps
         raise SetupError(f"a {type(data).__name__} cannot be put (its bytes are not contiguous) pass bytes, or a copy") from None

@@ -38,6 +38,7 @@ LINK_LOSSES = {
     "node_parts_dropped": "parts of events that it dropped: late, of a wrong clock, or of a port that it does not merge",
     "node_events_partial": "events that lacked a part, and left it so or not at all",
     "node_events_cut": "events that left it without the hits for which it had no room",
+    "node_in_flight": "frames, packets, parts and events that were in a simulated node when its engine was stopped",
     "fibre_packets_refused": "packets of floors that a node's fibres could not carry: not of its floors, run or time, or without room",
     "fibre_packets_held": "packets of floors that still waited for their slice",
     "fibre_frames_dropped": "frames of floors that the node dropped: bad, of no run, or without room",
@@ -74,7 +75,8 @@ UNITS_UNUSED = ("units_of_no_part", "units_too_late", "units_bad_time")
 """Counters of units that came and are in no time slice, by why."""
 
 SLICE_LOSSES = (
-    *UNITS_UNUSED, "units_absent", "slices_missing", "records_bad", "hits_bad_time", "hits_no_room", "seeds_no_room", "events_no_room",
+    *UNITS_UNUSED, "units_absent", "slices_missing", "slices_restarted", "records_bad", "hits_bad_time", "hits_no_room", "seeds_no_room",
+    "events_no_room",
 )  # fmt: skip
 """Counters of what a trigger of time slices did not look at, or did not send."""
 

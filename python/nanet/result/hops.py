@@ -26,6 +26,9 @@ from nanet.result.keys.hops import BalanceSheet, HopLine, HopLook
 IN_FLIGHT_S = 3.0
 """Longer than anything is in flight from one hop to the next. What is between two hops for longer is unexplained."""
 
+IN_NODE = "in_node"
+"""What a simulated node had begun when its engine was stopped."""
+
 PART_REFUSALS = ("parts_late", "parts_duplicate", "parts_no_room", "parts_unjudged", "events_bad_body")
 LET_THROUGH = (
     "passed",
@@ -201,6 +204,20 @@ def node(link: LinkReading) -> list[Hop]:
     return [*found, events, packets]
 
 
+def at_end_of(link: LinkReading) -> list[Hop]:
+    """A node when its engine has stopped. One that was stopped amid its simulation has what it had begun still in it; else nothing is in it."""
+    found = node(link)
+    if found and NodeCounts(link).group("given").get("busy", 0):
+        for hop in found:
+            hop.name_up_to(IN_NODE, hop.unexplained)
+    return found
+
+
+def left_in_nodes(balance: BalanceSheet) -> int:
+    """Frames, packets, parts and events that were in simulated nodes at the end."""
+    return sum(hop["named"].get(IN_NODE, 0) for hop in balance["hops"])
+
+
 def _floors(name: str, counts: NodeCounts) -> list[Hop]:
     """A node with links of KM3NeT's floors: packets to the fibres, frames of each, packets of each, and those to the host."""
     fibre, given = counts.group("fibre"), int(counts.group("given")["packets"])
@@ -241,12 +258,12 @@ class EngineHops:
         self._interfaces = list(dict.fromkeys(name for name in map(interface_of, config.links) if name))
         self._before = {name: received(name) for name in self._interfaces}
 
-    def read(self, reading: EngineSnapshot | EngineMetrics) -> list[Hop]:
-        """All, in the order of the packets' path."""
+    def read(self, reading: EngineSnapshot | EngineMetrics, *, at_end: bool = False) -> list[Hop]:
+        """All, in the order of the packets' path. at_end: the engine has stopped, so what is in a simulated node stays there."""
         config, counters = self._config, reading["counters"]
         links = reading["links"][: len(self._inputs)]
         hops = [self._interface(name) for name in self._interfaces]
-        hops += [hop for link in links for hop in node(link)]
+        hops += [hop for link in links for hop in (at_end_of(link) if at_end else node(link))]
         hops += [_link(links), *fault_injector(links), decoder(delivered(links), counters)]
         if any(link.sources for link in config.links):
             hops.append(sequence_numbers(counters))
@@ -300,11 +317,12 @@ class Balance:
                 self._looks.popleft()
             then_s, then = self._looks[0]
         old = now_s - then_s >= IN_FLIGHT_S
-        return [_line(hop, then[hop.name] if old else None) for hop in hops]
+        none = (0, 0)  # of a hop that was not there yet, as those of units are before the first one
+        return [_line(hop, then.get(hop.name, none) if old else None) for hop in hops]
 
     def end(self, reading: EngineSnapshot | EngineMetrics) -> BalanceSheet:
         """The balance sheet after the engine's end."""
-        return sheet(self._hops.read(reading))
+        return sheet(self._hops.read(reading, at_end=True))
 
 
 def _line(hop: Hop, then: tuple[int, int] | None) -> HopLook:

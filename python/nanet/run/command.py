@@ -110,9 +110,10 @@ def make_result(config: EngineConfig, engine: NativeEngine, balance: hops.Balanc
     counters = books.totals(snapshot, raw_links=config.raw_links())
     merged = config.processor.merge is not None
     histogram = _residence(snapshot)
+    faults, sheet = list(engine.faults), balance.end(snapshot)
+    counters["node_in_flight"] = hops.left_in_nodes(sheet)
     losses = books.engine_losses(counters, merged=merged)
     pms = channels.plain(snapshot.get("channels") if config.processor.kind == "rich" else None)
-    faults, sheet = list(engine.faults), balance.end(snapshot)
     return {
         **files.base("run"),
         "config": config.model_dump(mode="json"),

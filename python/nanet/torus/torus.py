@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,6 +29,13 @@ CYCLES_AT_ONCE = 4096  # between two looks whether Ctrl-C was pressed
 PACKET_TYPES = {0x01: "PUT", 0x03: "GET", 0x11: "EVENT"}
 ERROR = 3  # Completion::kind of include/nanet/contract.hpp
 TIMEOUT = 1 << 1  # and a bit of its status
+
+WIRE_CYCLES_MAX = 4096
+PERIOD_MAX = 1_000_000_000  # of hosts' beats [cycles]
+CYCLES_MAX = 2**63 - 1
+OFFSET_MAX = 2**40 - 1  # 40 bits in a packet
+DIMENSIONS_MAX = 64  # of an array of numpy
+NODES_MAX = 4  # of a dimension: what the table of messages has room for
 
 DIRECTIONS = ("x+", "x-", "y+", "y-", "z+", "z-")
 """Of the six links of a node."""
@@ -113,17 +122,20 @@ class Torus:
     """A torus of simulated nodes with network interfaces. Nothing happens but in run and settle."""
 
     def __init__(self, shape: str, wire_cycles: int = 16) -> None:
-        """shape: nodes of each dimension, such as 4x2x1, at most 4 of each and 2 in all. wire_cycles: how long a word is on a cable, 2 or more.
+        """shape: nodes of each dimension, such as 4x2x1, at most 4 of each and at least 2 in all. wire_cycles: how long a word is on a cable, 2 to 4096.
 
         Raises SetupError for what cannot be had, and where this nanet was built without a Verilator.
         """
         native = native_torus()
-        self._native = _refused(lambda: native.RdmaTorus(shape, operator.index(wire_cycles)))
+        _check_shape(shape)
+        wire_cycles = _whole("wire_cycles", wire_cycles, 2, WIRE_CYCLES_MAX)
+        self._native = _refused(lambda: native.RdmaTorus(shape, wire_cycles))
         self._region = native.Region
         self.shape: tuple[int, int, int] = self._native.shape
         """Nodes of x, y and z; node number n is at x = n % shape[0], and so on."""
         self.size: int = self._native.size
         """How many nodes there are."""
+        self._memory_bytes = int(self._native.memory(0).size)
         self._begins = [self.memory(node).__array_interface__["data"][0] for node in range(self.size)]
         self._used = [0] * self.size
         self._looks_cycles = max(CYCLES_AT_ONCE, 3 * (700 + 16 * wire_cycles))  # two looks of RdmaTorus::settle
@@ -143,14 +155,15 @@ class Torus:
 
     def memory(self, node: int) -> NDArray[np.uint8]:
         """All memory of a node, uint8 [4128768], not a copy."""
+        self._check_node(node)
         view: NDArray[np.uint8] = _refused(lambda: self._native.memory(node))
         return view
 
     def allocate(self, node: int, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """An array of zeros in the memory of a node, where none was before. Raises SetupError if there is no room: nothing is given back."""
         memory = self.memory(node)
-        kind = np.dtype(dtype)
-        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        kind, shape = _checked_type(dtype), _checked_lengths(shape)
+        size = math.prod(shape) * kind.itemsize
         begin = -(-self._used[node] // ALIGN_BYTES) * ALIGN_BYTES
         if begin + size > memory.size:
             raise SetupError(
@@ -183,6 +196,7 @@ class Torus:
         What the region's node refuses is no error here: it is counted there. Raises SetupError for what cannot be sent.
         """
         node, local = self._place(source)
+        offset_bytes, process = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX), _whole("process", process, 0, 0xFFFF)
         _refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
 
     def get(
@@ -193,10 +207,16 @@ class Torus:
         The node that asks has a completion with this tag when all of it is there, or some time after it was refused.
         """
         into_key, of = self._key(into), self._key(source)
+        into_offset_bytes = _whole("into_offset_bytes", into_offset_bytes, 0, OFFSET_MAX)
+        offset_bytes = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX)
+        size_bytes, tag = _whole("size_bytes", size_bytes, 1, MESSAGE_BYTES_MAX), _whole("tag", tag, 0, 2**64 - 1)
         _refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
 
     def event(self, from_node: int, to_node: int, value: int = 0, *, process: int = 0) -> None:
         """Tells another node a value of 16 bits, which stands in its completion. Raises SetupError."""
+        self._check_node(from_node)
+        self._check_node(to_node)
+        value, process = _whole("value", value, 0, 0xFFFF), _whole("process", process, 0, 0xFFFF)
         _refused(lambda: self._native.event(from_node, to_node, value, process))
 
     def take(self, node: int) -> list[Completion]:
@@ -214,38 +234,45 @@ class Torus:
 
     def watch(self, beat_cycles: int = 500, period_cycles: int = 1200) -> None:
         """Every host beats from now on each `beat_cycles`, and is silent for its node when none came for `period_cycles`. Raises SetupError."""
-        if not 0 < beat_cycles <= period_cycles:
+        beat_cycles = _whole("beat_cycles", beat_cycles, 1, PERIOD_MAX)
+        period_cycles = _whole("period_cycles", period_cycles, 1, PERIOD_MAX)
+        if beat_cycles > period_cycles:
             text = f"hosts that beat each {beat_cycles} cycles cannot be watched each {period_cycles}"
             raise SetupError(f"{text} (a beat must come in every period) give a longer period")
         _refused(lambda: self._native.watch(beat_cycles, period_cycles))
 
     def stop_host(self, node: int, *, stopped: bool = True) -> None:
         """The host of a node beats no more, or again."""
+        self._check_node(node)
         _refused(lambda: self._native.set_host(node, not stopped))
 
     def stop_node(self, node: int, *, stopped: bool = True) -> None:
         """The logic of a node stands still, and its links with it, or goes on. What was on the way to it meanwhile is lost."""
+        self._check_node(node)
         _refused(lambda: self._native.set_logic(node, not stopped))
 
     def host_says(self, node: int, what: int) -> None:
         """What a host says of itself with its next beat: 0 when it is well, 1 to 127. Raises SetupError."""
-        if not 0 <= what <= 127:
-            raise SetupError(f"a host cannot say {what} (seven bits are told) give 0 to 127")
+        self._check_node(node)
+        what = _whole("what", what, 0, 127)
         _refused(lambda: self._native.say(node, what))
 
     def cut(self, node: int, direction: str, *, whole: bool = False) -> None:
         """Cuts the cable at a node in one of DIRECTIONS, or mends it. Its links stay up, and wait. Raises SetupError."""
+        self._check_node(node)
         if direction not in DIRECTIONS:
-            raise SetupError(f"{direction} is no direction (there are: {', '.join(DIRECTIONS)}) give one of these")
+            raise SetupError(f"{direction!r} is no direction (there are: {', '.join(DIRECTIONS)}) give one of these")
         _refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
 
     def neighbours(self, node: int) -> dict[str, NeighbourState]:
         """What a node knows of each neighbour, by direction."""
+        self._check_node(node)
         found = _refused(lambda: self._native.neighbours(node))
         return {direction: NeighbourState(*one) for direction, one in zip(DIRECTIONS, found, strict=True)}
 
     def own_state(self, node: int) -> str:
         """What host and logic of a node know of each other: `ok`, `host silent`, `says N`, or `logic silent` (which the host sees)."""
+        self._check_node(node)
         state = int(_refused(lambda: self._native.state(node)))
         if self._native.is_logic_silent(node):
             return "logic silent"
@@ -260,8 +287,8 @@ class Torus:
     # --- time ---
 
     def run(self, cycles: int) -> None:
-        """Simulates so many cycles."""
-        left = operator.index(cycles)
+        """Simulates so many cycles. Raises SetupError."""
+        left = _whole("cycles", cycles, 0, CYCLES_MAX)
         while left > 0:
             step = min(left, CYCLES_AT_ONCE)
             _refused(functools.partial(self._native.run, step))
@@ -270,9 +297,9 @@ class Torus:
     def settle(self, cycles: int = 200_000) -> bool:
         """Simulates until nothing has happened anywhere for a while. False: after so many cycles something still does.
 
-        A message of which a part never came fails later than that: see Completion.timed_out.
+        A message of which a part never came, and a GET that was refused, fail later than that: see Completion.timed_out. Raises SetupError.
         """
-        end = self.cycle + operator.index(cycles)
+        end = self.cycle + _whole("cycles", cycles, 1, CYCLES_MAX)
         while self.cycle < end:
             if _refused(lambda: self._native.settle(self._looks_cycles)):
                 return True
@@ -280,24 +307,34 @@ class Torus:
 
     def _place(self, array: NDArray[Any]) -> tuple[int, int]:
         """The node in whose memory an array lies, and where."""
+        if not isinstance(array, np.ndarray):
+            raise SetupError(
+                f"{_shown(array)} is no array (only the memory of nodes can be sent and shared) give one from Torus.allocate"
+            )
         if not array.flags.c_contiguous or array.nbytes == 0:
             raise SetupError(
                 "this array cannot be used (it has gaps, or nothing is in it) use a part of an array that has rows in one piece"
             )
         address = array.__array_interface__["data"][0]
         for node, begin in enumerate(self._begins):
-            if begin <= address and address + array.nbytes <= begin + self.memory(node).size:
+            if begin <= address and address + array.nbytes <= begin + self._memory_bytes:
                 return node, address - begin
         raise SetupError(
             "this array lies in no node (only their memory can be sent and shared) copy it into one from Torus.allocate"
         )
 
     def _key(self, region: Region) -> Any:
-        return _refused(lambda: self._region(region.node, region.index, region.nonce))
+        if not isinstance(region, Region):
+            raise SetupError(
+                f"{_shown(region)} is no region (it says whose memory, and with which key) give what Torus.share returned"
+            )
+        self._check_node(region.node)
+        index, nonce = _whole("index", region.index, 0, 0xFF), _whole("nonce", region.nonce, 0, 0xFFFF_FFFF)
+        return _refused(lambda: self._region(region.node, index, nonce))
 
     def _check_node(self, node: int) -> None:
-        if not 0 <= node < self.size:
-            raise SetupError(f"node {node} is none (there are {self.size}) give 0 to {self.size - 1}")
+        if not 0 <= _index(node) < self.size:
+            raise SetupError(f"there is no node {_shown(node)} (nodes have the numbers 0 to {self.size - 1}) give one of these")
 
     def _completion(self, one: np.void) -> Completion:
         place = int(one["source"])
@@ -310,13 +347,63 @@ class Torus:
         )  # fmt: skip
 
 
+def _shown(value: object) -> str:
+    """A value in a message: short, however long it is."""
+    text = repr(value) if isinstance(value, int | float | str | bytes | tuple | None) else f"a {type(value).__name__}"
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _index(value: object) -> int:
+    """A whole number; -1, which is none of what is asked for here, for anything else."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return -1
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    number = _index(value)
+    if not least <= number <= most:
+        raise SetupError(f"{name} cannot be {_shown(value)} (a whole number from {least} to {most} is needed) give one of these")
+    return number
+
+
+def _check_shape(shape: object) -> None:
+    nodes = (
+        [int(one) for one in shape.split("x")]
+        if isinstance(shape, str) and re.fullmatch("[0-9]{1,2}(x[0-9]{1,2}){0,2}", shape)
+        else []
+    )
+    if not nodes or min(nodes) < 1 or max(nodes) > NODES_MAX or math.prod(nodes) < 2:
+        raise SetupError(
+            f"{_shown(shape)} is no torus that can be simulated here (at most {NODES_MAX} nodes a dimension, at least 2 in all) write '4x2x1'"
+        )
+
+
+def _checked_type(dtype: DTypeLike) -> np.dtype[Any]:
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise SetupError(f"{_shown(dtype)} is no type of numpy (an array in a node has one) give one such as 'f8'") from None
+    if kind.hasobject or kind.itemsize == 0:
+        raise SetupError(f"an array of {kind} cannot lie in a node (its items are not bytes there) give another type")
+    return kind
+
+
+def _checked_lengths(shape: object) -> tuple[int, ...]:
+    lengths = tuple(_index(one) for one in shape) if isinstance(shape, tuple | list) else (_index(shape),)
+    if len(lengths) > DIMENSIONS_MAX or any(length < 0 for length in lengths):
+        raise SetupError(
+            f"an array cannot have the shape {_shown(shape)} (its lengths are whole numbers, not negative) give another shape"
+        )
+    return lengths
+
+
 def _refused(call: Callable[[], Made]) -> Made:
-    """What the native module cannot do, or a number too large for it, as one kind of error."""
+    """What the native module cannot do as one kind of error."""
     try:
         return call()
     except ValueError as error:
         raise SetupError(str(error)) from None
     except TypeError:
-        raise SetupError(
-            "a number is out of range, or none (nodes, offsets, sizes and tags are not negative; process and value have 16 bits) give another"
-        ) from None
+        raise SetupError("an argument is of another type than it is to be (docs/api.md says of which) give another") from None

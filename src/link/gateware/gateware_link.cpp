@@ -291,7 +291,8 @@ std::vector<NicCounts> GatewareLink::nic_counts() const {
   for (std::uint32_t port = 0; port < wires_.size(); ++port) {
     groups.push_back({"wire", port, {{"frames", nic_->model.wire_in(port).sent()}, {"held", rounds_.waiting(port)}}});
   }
-  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}, {"events", nic_->receiver.events()}}});
+  const NicReceiver& receiver = nic_->receiver;
+  groups.push_back({"given", {}, {{"packets", receiver.packets()}, {"events", receiver.events()}, {"busy", busy ? 1U : 0U}}});
   if (busy) busy_until_ = nic_->model.cycle() + quiet_cycles_;  // as in nic_times()
   return groups;
 }

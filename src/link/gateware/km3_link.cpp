@@ -204,6 +204,7 @@ std::optional<NicTimes> Km3Link::nic_times() const {
 
 std::vector<NicCounts> Km3Link::nic_counts() const {
   const std::lock_guard lock(mutex_);
+  const std::uint64_t busy = is_busy() ? 1 : 0;  // before the reading, which makes it so
   const Reading reading(*this);
   NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
   for (std::size_t k = 0; k < kKm3Fates; ++k) fibre.counts.emplace_back(kKm3FateNames[k], slots_.fate(static_cast<Km3Fate>(k)));
@@ -215,7 +216,7 @@ std::vector<NicCounts> Km3Link::nic_counts() const {
   for (NicCounts& group : nic_->node.counts()) {
     if (!group.port || *group.port < config_.floors->floors) groups.push_back(std::move(group));
   }
-  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}}});
+  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}, {"busy", busy}}});
   return groups;
 }
 

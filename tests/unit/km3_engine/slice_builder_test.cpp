@@ -260,7 +260,19 @@ TEST(SliceBuilder, WhenHalfOfTheFloorsSayAnotherTimeItIsTheTime) {
   bench.finish();
   EXPECT_EQ(bench.count(Counter::units_bad_time), 0u);
   EXPECT_EQ(bench.count(Counter::units_used), 40u);
+  EXPECT_EQ(bench.count(Counter::slices_restarted), 1u);
   bench.expect(8, 0, 0);
+}
+
+// All floors agree, and each slice begins elsewhere than the one before it says: no event goes on from one to the next.
+TEST(SliceBuilder, SlicesOfAnotherLengthThanThatOfTheTriggerAreToldOf) {
+  Km3Config config = quick();
+  config.trigger.slice_ns = 2e6;
+  Bench bench(config);
+  for (std::uint64_t slice = 0; slice < 6; ++slice) bench.give_slice(slice);
+  bench.finish();
+  EXPECT_EQ(bench.count(Counter::slices_restarted), 5u);
+  EXPECT_EQ(bench.count(Counter::units_bad_time), 0u);
 }
 
 TEST(SliceBuilder, ANewRunBeginsAtItsFirstSliceAndEndsTheOld) {
@@ -272,6 +284,7 @@ TEST(SliceBuilder, ANewRunBeginsAtItsFirstSliceAndEndsTheOld) {
   bench.finish();
   bench.expect(8, 1, kFloors - 1);
   EXPECT_EQ(bench.count(Counter::units_bad_time), 1u);
+  EXPECT_EQ(bench.count(Counter::slices_restarted), 0u);
 }
 
 TEST(SliceBuilder, ADamagedRunOrSliceOrFloorHoldsNothingUp) {

@@ -195,8 +195,9 @@ TEST(UdpMulticast, WrongUseIsRefused) {
   config.group_join.senders.clear();
   for (std::uint32_t i = 0; i < 11; ++i) config.group_join.senders.emplace_back(0x0A4D0100 + i);
   EXPECT_EQ(run("echo 10 >/proc/sys/net/ipv4/igmp_max_msf"), 0);
-  expect_says(problem(), "sysctl -w net.ipv4.igmp_max_msf=11");
+  expect_says(problem(), ") sysctl -w net.ipv4.igmp_max_msf=11");  // networks are refused there
   config.listen = Endpoint{"udp", kGroup, kPort};
+  expect_says(problem(), "name networks instead of 11 addresses, or: sysctl -w net.ipv4.igmp_max_msf=11");
   config.group_join.senders.clear();
   config.destinations = {*config.listen};
   expect_says(problem(), "it listens there and would receive what it sends) set multicast_loop: false");

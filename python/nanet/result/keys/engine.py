@@ -45,7 +45,8 @@ class NicCounts(TypedDict):
 
     name: Annotated[str, "of the group: `rx`, `reply`, `port`, `merge`, `events`, `node`, `km3`, `km3_node` or `host`, whose counters are [registers](gateware-registers.md);"
                          " `fibre`: what became of packets that were to go over [links of floors](design/km3-node.md#the-link), and `floor`: frames of each;"
-                         " `wire`: what the link put onto it (`frames`), and has yet to (`held`); `given`: what it handed on"]  # fmt: skip
+                         " `wire`: what the link put onto it (`frames`), and has yet to (`held`); `given`: what it handed on,"
+                         " and whether its simulation had begun something that is still in it (`busy`)"]  # fmt: skip
     port: Annotated[int | None, "of the node; null: of the node as a whole"]
     counts: Annotated[Counts, "since the start, by name"]
 
