@@ -58,8 +58,15 @@ class VerilatedRdma {
   std::unique_ptr<Vsimulated_rdma_node> top;
 };
 
-RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out)
-    : number_(number), in_(in), out_(out), memory_(kHostBytes), queue_(kPageBytes), rtl_(std::make_unique<VerilatedRdma>(number)) {
+RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out,
+                   std::span<std::uint8_t> memory)
+    : number_(number),
+      in_(in),
+      out_(out),
+      own_memory_(memory.empty() ? kHostBytes : 0),
+      memory_(memory.empty() ? std::span(own_memory_) : memory.first(kHostBytes)),
+      queue_(kPageBytes),
+      rtl_(std::make_unique<VerilatedRdma>(number)) {
   Vsimulated_rdma_node& top = *rtl_->top;
   const Place at = shape.place(number);
   top.at = static_cast<SData>(at.at[0] | at.at[1] << 6 | at.at[2] << 11);

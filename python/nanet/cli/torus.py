@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `nanet torus curves`, `nanet torus patterns`, `nanet torus faults` and `nanet torus watch`."""
+"""The commands of `nanet torus`: curves, patterns, faults, watch and serve."""
 
 from __future__ import annotations
 
@@ -164,6 +164,27 @@ def torus_watch(
         stop_host or (), stop_node or (), [parse_cable(one) for one in cut or ()], [parse_sick(one) for one in sick or ()]
     )
     watch(Torus(shape, wire_cycles), faults, beat_cycles, period_cycles, cycles, _say)
+
+
+@torus_app.command("serve")
+def torus_serve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Shared with the engines: their torus.file. Best in /dev/shm.")],
+    shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "4x1x1",
+    wire_cycles: WireOption = 16,
+) -> None:
+    """Simulate a torus for engines whose links are torus://NODE, until SIGINT or SIGTERM.
+
+    Its nodes are those of gateware/, verilated. At the end it says what each node counted, and how long PUTs took.
+    """
+    from nanet.machine.signals import StopSignals
+    from nanet.torus import ServedTorus
+
+    with StopSignals() as stop, ServedTorus(shape, file, wire_cycles) as torus:
+        _say(f"ready: torus {torus.shape} at {file}")
+        while not stop.wait(0):
+            torus.serve(0.05)
+        for line in torus.report():
+            _say(line)
 
 
 def cores(threads: int | None) -> int:
