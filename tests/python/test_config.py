@@ -91,7 +91,7 @@ def test_defaults_are_filled_in() -> None:
         ("links.0.memory_region", "rihc", "unknown memory region 'rihc' (it is none of memory_regions) did you mean 'rich'?"),
         ("links.0.protocol", "mpg", "'mpg' is not allowed (it must be one of raw, mgp, m2egp) did you mean 'mgp'?"),
         ("links.0.endpoint", "127.0.0.1:6200", "has no scheme"),
-        ("links.0.endpoint", "tcp://127.0.0.1:6200", "here it can be udp, xdp, dpdk, ucx, gateware, pcap"),
+        ("links.0.endpoint", "tcp://127.0.0.1:6200", "here it can be udp, xdp, dpdk, ucx, gateware, torus, pcap"),
         ("links.0.endpoint", "udp://127.0.0.1", "has no usable port"),
         ("links.0.endpoint", "udp://127.0.0.1:0", "has no usable port"),
         ("links.0.endpoint", "udp://127.0.0.999:1", "has no usable address"),

@@ -58,6 +58,8 @@ struct TorusFrom {
        .too_small = "packets are dropped while the simulation, which is slow, brings the credit",
        .too_big = "one receiver that stands still holds up the thread that sends"});
   }
+
+  std::optional<config::Problem> check() const;
 };
 
 struct TorusConfig {

@@ -172,9 +172,9 @@ def torus_serve(
     shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "4x1x1",
     wire_cycles: WireOption = 16,
 ) -> None:
-    """Simulate a torus for engines whose links are torus://NODE, until SIGINT or SIGTERM.
+    """Simulate a torus for engines at torus://NODE.
 
-    Its nodes are those of gateware/, verilated. At the end it says what each node counted, and how long PUTs took.
+    Until SIGINT or SIGTERM. Its nodes are those of gateware/, verilated. At the end it says what each node counted, and how long PUTs took.
     """
     from nanet.machine.signals import StopSignals
     from nanet.torus import ServedTorus

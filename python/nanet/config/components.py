@@ -303,6 +303,10 @@ class TorusFrom(Model):
         too_big="one receiver that stands still holds up the thread that sends",
     )
 
+    @model_validator(mode="after")
+    def _rules(self) -> TorusFrom:
+        return ruled(self, TorusFrom)
+
 
 class Link(Model):
     """One place where packets come from."""

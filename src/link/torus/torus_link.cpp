@@ -34,14 +34,20 @@ const TorusConfig& checked_torus(const TorusConfig& config) {
   return config;
 }
 
+std::optional<config::Problem> slots_of_torus(std::uint32_t slot_count) {
+  return config::power_of_two("slot_count", slot_count, "payloads are numbered modulo 2^16");
+}
+
 }  // namespace
+
+std::optional<config::Problem> TorusFrom::check() const { return slots_of_torus(slot_count); }
 
 std::optional<config::Problem> TorusConfig::check() const {
   if (file.empty()) {
     return config::Problem{"torus", "link '" + name + "' has no torus", "nothing says which one its node is of",
                            "add torus: {file: PATH}, as given to nanet torus serve"};
   }
-  if (auto broken = config::power_of_two("slot_count", slot_count, "payloads are numbered modulo 2^16")) return broken;
+  if (auto broken = slots_of_torus(slot_count)) return broken;
   std::vector<std::uint32_t> sorted = senders;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end())

@@ -138,9 +138,8 @@ class TorusWindow {
     freed_ = next_;
     return generation != 0;
   }
-  // A credit: whether it was of use.
+  // A credit: whether it was of use. Of slots that were just greeted only the answer is.
   bool take_credit(TorusNumber freed) {
-    if (!is_known_ && freed != next_) return false;
     if (torus_distance(freed_, freed) > torus_distance(freed_, next_)) return false;
     freed_ = freed;
     is_known_ = true;
