@@ -8,18 +8,35 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from loops import engine_config, free_ports, nanet, sender, wait_for
+from nanet import SetupError
+from nanet.config import EngineConfig
 from nanet.run.process import EngineProcess
+from nanet.torus import native_torus
 from test_replay import Listener
 from test_ucx import EVENTS, packets_of_a_board
 
 FORWARD = {"packet_bytes_max": 1472}
+Record = Callable[[str, object], None]
+
+
+def has_torus(record_property: Record) -> bool:
+    """Where there is none, the summary of the tests counts the test as not run."""
+    try:
+        native_torus()
+    except SetupError as error:
+        if "without a Verilator" not in str(error):
+            raise
+        record_property("not_run", f"a test of engines on a simulated torus ({error})")
+        return False
+    return True
 
 
 class Served:
@@ -38,6 +55,11 @@ class Served:
         said, errors = self._process.communicate(timeout=60)
         assert self._process.returncode == 0, errors
         return said
+
+
+@pytest.fixture(scope="module")
+def packets() -> list[bytes]:
+    return packets_of_a_board()
 
 
 @contextlib.contextmanager
@@ -70,8 +92,11 @@ def counts(link: dict[str, Any], group: str) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(tmp_path: Path) -> None:
-    packets = packets_of_a_board()
+def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(
+    packets: list[bytes], tmp_path: Path, record_property: Record
+) -> None:
+    if not has_torus(record_property):
+        return
     (between,) = free_ports(1)
     expected, _, _ = judged_elsewhere(
         packets, {"endpoint": f"udp://127.0.0.1:{between}"}, {"endpoint": f"udp://127.0.0.1:{between}"}
@@ -104,8 +129,43 @@ def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(tmp_path: Path) ->
     assert not file.exists()
 
 
-def test_a_receiver_that_is_gone_is_counted_at_the_sender(tmp_path: Path) -> None:
-    packets = packets_of_a_board()
+def test_three_engines_on_three_nodes(packets: list[bytes], tmp_path: Path, record_property: Record) -> None:
+    """Answers leave by the link that brings the events, over the torus to a third node."""
+    if not has_torus(record_property):
+        return
+    file = tmp_path / "torus"
+    (port,) = free_ports(1)
+
+    def at(node: int, sender: int, **link: Any) -> dict[str, Any]:
+        return {
+            "name": "torus",
+            "endpoint": f"torus://{node}",
+            "torus": {"file": str(file), "senders": [sender], "wait_ms": 60_000},
+        } | link
+
+    forward = {"endpoint": "torus://3", "torus": {"file": str(file), "node": 1, "wait_ms": 60_000}}
+    builder = engine_config(port, None, processor={"kind": "forward", "forward": forward})
+    plain = engine_config(1, None, link=at(3, 1, protocol="m2egp")).model_dump(mode="json")
+    judge = EngineConfig.model_validate(plain | {"answers": {"endpoint": "torus://0", "via": "torus"}})
+    taker = engine_config(1, None, link=at(0, 3, protocol="raw", sources=[]), processor={"kind": "count"})
+    with served(file) as torus:
+        with EngineProcess(taker) as third, EngineProcess(judge) as second, EngineProcess(builder) as first, sender(port) as out:
+            for packet in packets:
+                out.send(packet)
+            wait_for(lambda: second.counters().get("events_answered") == EVENTS, "the last answer", within_s=120)
+            ends = [first.stop(), second.stop()]
+            answers = ends[1]["links"][0]["stats"]
+            wait_for(lambda: third.counters().get("packets_accepted") == answers["tx_packets"], "the last packet of answers")
+            ends.append(third.stop())
+        torus.end()
+    assert [one["losses"] for one in ends] == [{}, {}, {}]
+    assert answers["tx_packets"] > 0
+    assert ends[2]["links"][0]["stats"]["rx_bytes"] == answers["tx_bytes"]
+
+
+def test_a_receiver_that_is_gone_is_counted_at_the_sender(packets: list[bytes], tmp_path: Path, record_property: Record) -> None:
+    if not has_torus(record_property):
+        return
     file = tmp_path / "torus"
     (port,) = free_ports(1)
     node = {"file": str(file), "node": 0}
@@ -120,7 +180,9 @@ def test_a_receiver_that_is_gone_is_counted_at_the_sender(tmp_path: Path) -> Non
     assert result["exit_code"] == 1
 
 
-def test_set_up_says_what_is_wrong(tmp_path: Path) -> None:
+def test_set_up_says_what_is_wrong(tmp_path: Path, record_property: Record) -> None:
+    if not has_torus(record_property):
+        return
     file = tmp_path / "torus"
     example = (Path(__file__).parents[2] / "examples" / "torus.yaml").read_text()
     config = tmp_path / "torus.yaml"
