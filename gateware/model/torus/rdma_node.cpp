@@ -13,11 +13,10 @@
 namespace nanet::torus {
 namespace {
 
-constexpr int kResetCycles = 8, kClearCycles = 100;  // the RTL clears its table of messages
+constexpr int kClearCycles = 100;  // the RTL clears its table of messages
 constexpr std::uint32_t kPageShift = 16, kPageBytes = 1u << kPageShift, kPages = kHostBytes / kPageBytes;
 constexpr std::uint32_t kEntries = kPageBytes / sizeof(Completion);
 constexpr std::uint64_t kBusBase = 0x12'0000'0000;  // the queue's page, and behind it those of the memory, last first
-constexpr unsigned kWordParts = 4;
 constexpr double kNsPerCycle = 1e3 / 175;
 
 // Fields of job_t from its lowest bit on.

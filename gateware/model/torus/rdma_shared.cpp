@@ -14,7 +14,17 @@ constexpr std::size_t kJobsAhead = 8;       // of a node, beyond which the other
 constexpr std::size_t kUnderWayMax = 4096;  // of a pair of nodes, whose flights are told; a lost one is forgotten when a later one lands
 
 static_assert(link::kTorusNodeBytes == kHostBytes && link::kTorusKeys == kKeys);
-static_assert(std::ranges::equal(kPacketNames, std::span(link::kTorusCountNames).first(kPacketNames.size())));
+
+// What a node counts: what became of packets, then messages and jobs.
+constexpr std::array<std::string_view, 5> kOtherNames{"missed", "refused", "gone_good", "gone_bad", "lost"};
+constexpr std::size_t kCounts = kPacketNames.size() + kOtherNames.size();
+static_assert(kCounts <= link::kTorusCountsMax);
+
+std::vector<std::string_view> count_names() {
+  std::vector<std::string_view> names(kPacketNames.begin(), kPacketNames.end());
+  names.insert(names.end(), kOtherNames.begin(), kOtherNames.end());
+  return names;
+}
 
 std::array<std::uint32_t, 3> numbers(const Shape& shape) { return {shape.of(0), shape.of(1), shape.of(2)}; }
 
@@ -32,7 +42,7 @@ void Flights::add(std::uint64_t cycles) {
 }
 
 SharedTorus::SharedTorus(const Shape& shape, const std::string& path, std::uint32_t wire_cycles)
-    : file_(link::TorusFile::create(path, numbers(RdmaTorus::checked(shape, wire_cycles)), wire_cycles)),
+    : file_(link::TorusFile::create(path, numbers(RdmaTorus::checked(shape, wire_cycles)), wire_cycles, count_names())),
       torus_(shape, wire_cycles, bytes_of(file_.memories())),
       hosts_(shape.nodes()),
       turn_cycles_(wire_cycles - 1),
@@ -121,9 +131,10 @@ void SharedTorus::count_flight(std::uint32_t to, const Completion& one) {
 
 std::uint64_t SharedTorus::publish_counts(std::uint32_t node) {
   const RdmaCounts& counts = torus_.node(node).counts();
-  std::array<std::uint64_t, link::kTorusCountNames.size()> all{};
+  std::array<std::uint64_t, kCounts> all{};
   std::ranges::copy(counts.packets, all.begin());
-  const std::array<std::uint64_t, 5> rest{counts.missed, counts.refused, counts.gone_good, counts.gone_bad, counts.lost};
+  const std::array<std::uint64_t, kOtherNames.size()> rest{counts.missed, counts.refused, counts.gone_good, counts.gone_bad,
+                                                           counts.lost};
   std::ranges::copy(rest, all.begin() + static_cast<std::ptrdiff_t>(counts.packets.size()));
   auto& shared = file_.host(node).counts;
   for (std::size_t k = 0; k < all.size(); ++k) shared[k].store(all[k], std::memory_order_relaxed);

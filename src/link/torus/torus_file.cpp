@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -78,7 +79,8 @@ std::uint32_t TorusHead::node_at(std::uint32_t place) const {
   return x + shape[0] * (y + shape[1] * z);
 }
 
-TorusFile TorusFile::create(const std::string& path, const std::array<std::uint32_t, 3>& shape, std::uint32_t wire_cycles) {
+TorusFile TorusFile::create(const std::string& path, const std::array<std::uint32_t, 3>& shape, std::uint32_t wire_cycles,
+                            std::span<const std::string_view> count_names) {
   remove_left(path);
   TorusFile made(path, ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   const std::size_t bytes = torus_file_bytes(shape[0] * shape[1] * shape[2]);
@@ -93,6 +95,8 @@ TorusFile TorusFile::create(const std::string& path, const std::array<std::uint3
   head->host_bytes = sizeof(TorusHost);
   head->shape = shape;
   head->wire_cycles = wire_cycles;
+  for (const std::string_view name : count_names.first(std::min<std::size_t>(count_names.size(), kTorusCountsMax)))
+    name.copy(head->names[head->counts++].data(), head->names[0].size());
   std::atomic_ref<std::uint64_t>(head->magic).store(kTorusMagic, std::memory_order_release);
   return made;
 }

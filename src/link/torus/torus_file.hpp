@@ -24,13 +24,8 @@
 
 namespace nanet::link {
 
-inline constexpr std::uint32_t kTorusNodesMax = 64, kTorusKeys = 16;
+inline constexpr std::uint32_t kTorusNodesMax = 64, kTorusKeys = 16, kTorusCountsMax = 32;
 inline constexpr std::size_t kTorusNodeBytes = 63u << 16;
-
-// What the network interface of a node counts: what became of packets that came, then messages and jobs (docs/design/apenet-rdma.md).
-inline constexpr std::array<std::string_view, 22> kTorusCountNames{
-    "landed", "event",     "get",    "flagged", "crc",   "type",     "length", "key",     "rights",    "bounds",   "page",
-    "stale",  "duplicate", "misfit", "outside", "queue", "requests", "missed", "refused", "gone_good", "gone_bad", "lost"};
 
 enum class TorusJobKind : std::uint8_t { put = 0x01, event = 0x11 };
 
@@ -93,8 +88,8 @@ struct TorusHost {
   SharedRing<TorusJob, 1024> jobs;
   SharedRing<TorusKey, 64> keys;
   SharedRing<Completion, 1024> completions;
-  std::array<TorusInbox, kTorusNodesMax> inboxes;                          // by sender
-  std::array<std::atomic<std::uint64_t>, kTorusCountNames.size()> counts;  // as of the last turn
+  std::array<TorusInbox, kTorusNodesMax> inboxes;                  // by sender
+  std::array<std::atomic<std::uint64_t>, kTorusCountsMax> counts;  // as of the last turn
 };
 
 struct TorusHead {
@@ -103,6 +98,8 @@ struct TorusHead {
   std::uint32_t host_bytes = 0;  // of a TorusHost: both sides are of one build
   std::array<std::uint32_t, 3> shape{};
   std::uint32_t wire_cycles = 0;
+  std::uint32_t counts = 0;  // of a node; the simulation knows what it counts
+  std::array<std::array<char, 16>, kTorusCountsMax> names{};
 
   std::uint32_t nodes() const { return shape[0] * shape[1] * shape[2]; }
   std::string shape_text() const;
@@ -113,7 +110,8 @@ struct TorusHead {
 class TorusFile {
  public:
   // For the simulation: a new file, in place of one that another simulation has left. Throws SetupError.
-  static TorusFile create(const std::string& path, const std::array<std::uint32_t, 3>& shape, std::uint32_t wire_cycles);
+  static TorusFile create(const std::string& path, const std::array<std::uint32_t, 3>& shape, std::uint32_t wire_cycles,
+                          std::span<const std::string_view> count_names);
   // For a host. Throws SetupError: no torus there, or no simulation of it is running.
   static TorusFile open(const std::string& path, const std::string& link);
   TorusFile(TorusFile&& other) noexcept;

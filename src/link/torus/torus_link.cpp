@@ -316,8 +316,12 @@ LinkStats TorusLink::stats() const {
 
 std::vector<NicCounts> TorusLink::nic_counts() const {
   NicCounts node{"node", {}, {}};
-  for (std::size_t k = 0; k < kTorusCountNames.size(); ++k)
-    node.counts.emplace_back(kTorusCountNames[k], host_.counts[k].load(std::memory_order_relaxed));
+  const TorusHead& head = file_.head();
+  for (std::size_t k = 0; k < std::min(head.counts, kTorusCountsMax); ++k) {
+    const auto& name = head.names[k];
+    node.counts.emplace_back(std::string(name.data(), ::strnlen(name.data(), name.size())),
+                             host_.counts[k].load(std::memory_order_relaxed));
+  }
   const std::lock_guard lock(mutex_);
   std::uint64_t lost = 0;
   for (const TorusArrivals& one : arrivals_) lost += one.lost();
