@@ -2,7 +2,11 @@
 #include "model/torus/rdma_shared.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
 
 namespace nanet::torus {
 namespace {

@@ -152,18 +152,35 @@ def torus_watch(
     ] = 1200,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles that are simulated after the faults.")] = 4000,
     wire_cycles: WireOption = 16,
+    json_file: JsonFile = None,
 ) -> None:
     """Stop hosts, nodes and cables: who knows of it, and when.
 
     LO|FA|MO: a line a node, with the cycles from the fault until it was known.
     """
+    from nanet.bench.torus_keys import WatchResult
+    from nanet.result import files
     from nanet.torus import Torus
     from nanet.torus.watch import Faults, parse_cable, parse_sick, watch
 
     faults = Faults(
         stop_host or (), stop_node or (), [parse_cable(one) for one in cut or ()], [parse_sick(one) for one in sick or ()]
     )
-    watch(Torus(shape, wire_cycles), faults, beat_cycles, period_cycles, cycles, _say)
+    torus = Torus(shape, wire_cycles)
+    known = watch(torus, faults, beat_cycles, period_cycles, cycles, _say)
+    result: WatchResult = {
+        **files.base("torus watch"),
+        "shape": shape, "wire_cycles": wire_cycles, "beat_cycles": beat_cycles, "period_cycles": period_cycles, "cycles": cycles,
+        "nodes": [
+            {
+                "place": list(torus.place(node)),
+                "itself": torus.own_state(node),
+                "neighbours": [{"direction": one.direction, "text": one.text, "after_cycles": one.after_cycles} for one in seen],
+            }
+            for node, seen in enumerate(known)
+        ],
+    }  # fmt: skip
+    files.write_json(json_file, result)
 
 
 @torus_app.command("serve")
