@@ -147,6 +147,8 @@ void TorusFile::claim(std::uint32_t node, const std::string& link) {
     throw SetupError("link " + link + " cannot be at node " + std::to_string(node), "another link is", "name another node");
 }
 
+bool TorusFile::is_served() const { return is_locked(file_, 0); }
+
 TorusHost& TorusFile::host(std::uint32_t node) const {
   return *std::launder(reinterpret_cast<TorusHost*>(memory_.data() + kTorusPage + node * kTorusHostBytes));
 }

@@ -120,6 +120,9 @@ class TorusFile {
   // The node is this host's until the file goes. Throws SetupError.
   void claim(std::uint32_t node, const std::string& link);
 
+  // Whether the simulation still runs.
+  bool is_served() const;
+
   const TorusHead& head() const { return *reinterpret_cast<const TorusHead*>(memory_.data()); }
   TorusHost& host(std::uint32_t node) const;
   std::span<std::byte> memory(std::uint32_t node) const;

@@ -339,6 +339,12 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
             {"asks", asks_}}}};
 }
 
+std::vector<std::string> TorusLink::notes() const {
+  if (file_.is_served()) return {};
+  return {"link " + config_.name + ": nothing goes over its torus (the simulation of " + config_.file +
+          " has ended) start nanet torus serve, and then this again"};
+}
+
 std::string TorusLink::path() const {
   return "node " + std::to_string(config_.listen->address.ipv4()) + " of a simulated torus " + file_.head().shape_text() + ", " +
          std::to_string(config_.slot_count) + " slots each for " + std::to_string(arrivals_.size()) +

@@ -28,7 +28,7 @@ class TorusLink final : public Link {
   bool keeps_packets() const override { return true; }
   Endpoint local() const override { return *config_.listen; }
   std::string path() const override;
-  std::vector<std::string> notes() const override { return {}; }
+  std::vector<std::string> notes() const override;
 
  private:
   enum class Fate : std::uint8_t { gone, no_receiver, unsendable, no_credit };

@@ -412,7 +412,10 @@ TEST_F(TorusLinkTest, set_up_says_what_is_wrong) {
   const auto taken = open_torus(config_of(0));
   EXPECT_EQ(refusal(config_of(0)), "link n0 cannot be at node 0 (another link is) name another node");
   EXPECT_THROW(torus::SharedTorus(torus::Shape::read("2x1x1"), path), SetupError);
+  EXPECT_TRUE(taken->notes().empty());
   simulation.reset();
+  ASSERT_EQ(taken->notes().size(), 1u);
+  EXPECT_NE(taken->notes()[0].find("n0: nothing goes over its torus"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(path));
   std::ofstream(path) << "no torus";
   EXPECT_NE(refusal(config_of(0)).find(path + " is none"), std::string::npos);
