@@ -118,7 +118,7 @@ class Torus:
         Raises SetupError for what cannot be had, and where this nanet was built without a Verilator.
         """
         native = native_torus()
-        self._native = refused(lambda: native.RdmaTorus(shape, operator.index(wire_cycles)))
+        self._native = _refused(lambda: native.RdmaTorus(shape, operator.index(wire_cycles)))
         self._region = native.Region
         self.shape: tuple[int, int, int] = self._native.shape
         """Nodes of x, y and z; node number n is at x = n % shape[0], and so on."""
@@ -131,7 +131,7 @@ class Torus:
     @property
     def cycle(self) -> int:
         """Cycles that were simulated."""
-        return int(refused(lambda: self._native.cycle))
+        return int(_refused(lambda: self._native.cycle))
 
     def distance(self, from_node: int, to_node: int) -> int:
         """Links between two nodes, the shorter way round in each dimension."""
@@ -143,7 +143,7 @@ class Torus:
 
     def memory(self, node: int) -> NDArray[np.uint8]:
         """All memory of a node, uint8 [4128768], not a copy."""
-        view: NDArray[np.uint8] = refused(lambda: self._native.memory(node))
+        view: NDArray[np.uint8] = _refused(lambda: self._native.memory(node))
         return view
 
     def allocate(self, node: int, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
@@ -167,12 +167,12 @@ class Torus:
         array: of allocate, or any part of memory that begins at a multiple of 16 bytes, without gaps. Raises SetupError.
         """
         node, offset = self._place(array)
-        native = refused(lambda: self._native.share(node, offset, array.nbytes, read, write))
+        native = _refused(lambda: self._native.share(node, offset, array.nbytes, read, write))
         return Region(node, native.index, native.nonce, array.nbytes)
 
     def withdraw(self, region: Region) -> None:
         """No packet that is judged from some cycles on may use it. Raises SetupError if it was not shared."""
-        refused(lambda: self._native.withdraw(self._key(region)))
+        _refused(lambda: self._native.withdraw(self._key(region)))
 
     # --- messages: each is a job of the node that sends it, which takes them one after the other ---
 
@@ -183,7 +183,7 @@ class Torus:
         What the region's node refuses is no error here: it is counted there. Raises SetupError for what cannot be sent.
         """
         node, local = self._place(source)
-        refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
+        _refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
 
     def get(
         self, into: Region, source: Region, size_bytes: int, *, into_offset_bytes: int = 0, offset_bytes: int = 0, tag: int = 0
@@ -193,21 +193,21 @@ class Torus:
         The node that asks has a completion with this tag when all of it is there, or some time after it was refused.
         """
         into_key, of = self._key(into), self._key(source)
-        refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
+        _refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
 
     def event(self, from_node: int, to_node: int, value: int = 0, *, process: int = 0) -> None:
         """Tells another node a value of 16 bits, which stands in its completion. Raises SetupError."""
-        refused(lambda: self._native.event(from_node, to_node, value, process))
+        _refused(lambda: self._native.event(from_node, to_node, value, process))
 
     def take(self, node: int) -> list[Completion]:
         """The completions of a node since the last call. Its queue has room for 1024: who never takes them has packets dropped (`queue`)."""
         self._check_node(node)
-        return [self._completion(one) for one in refused(lambda: self._native.take(node))]
+        return [self._completion(one) for one in _refused(lambda: self._native.take(node))]
 
     def counters(self, node: int) -> dict[str, int]:
         """What became of the packets that came to a node, by name, and of its jobs (docs/design/apenet-rdma.md). `lost` is to be 0 in a torus that is whole."""
         self._check_node(node)
-        found: dict[str, int] = refused(lambda: self._native.counts(node))
+        found: dict[str, int] = _refused(lambda: self._native.counts(node))
         return found
 
     # --- LO|FA|MO: who knows of whom that it has stopped; docs/design/lofamo.md ---
@@ -217,36 +217,36 @@ class Torus:
         if not 0 < beat_cycles <= period_cycles:
             text = f"hosts that beat each {beat_cycles} cycles cannot be watched each {period_cycles}"
             raise SetupError(f"{text} (a beat must come in every period) give a longer period")
-        refused(lambda: self._native.watch(beat_cycles, period_cycles))
+        _refused(lambda: self._native.watch(beat_cycles, period_cycles))
 
     def stop_host(self, node: int, *, stopped: bool = True) -> None:
         """The host of a node beats no more, or again."""
-        refused(lambda: self._native.set_host(node, not stopped))
+        _refused(lambda: self._native.set_host(node, not stopped))
 
     def stop_node(self, node: int, *, stopped: bool = True) -> None:
         """The logic of a node stands still, and its links with it, or goes on. What was on the way to it meanwhile is lost."""
-        refused(lambda: self._native.set_logic(node, not stopped))
+        _refused(lambda: self._native.set_logic(node, not stopped))
 
     def host_says(self, node: int, what: int) -> None:
         """What a host says of itself with its next beat: 0 when it is well, 1 to 127. Raises SetupError."""
         if not 0 <= what <= 127:
             raise SetupError(f"a host cannot say {what} (seven bits are told) give 0 to 127")
-        refused(lambda: self._native.say(node, what))
+        _refused(lambda: self._native.say(node, what))
 
     def cut(self, node: int, direction: str, *, whole: bool = False) -> None:
         """Cuts the cable at a node in one of DIRECTIONS, or mends it. Its links stay up, and wait. Raises SetupError."""
         if direction not in DIRECTIONS:
             raise SetupError(f"{direction} is no direction (there are: {', '.join(DIRECTIONS)}) give one of these")
-        refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
+        _refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
 
     def neighbours(self, node: int) -> dict[str, NeighbourState]:
         """What a node knows of each neighbour, by direction."""
-        found = refused(lambda: self._native.neighbours(node))
+        found = _refused(lambda: self._native.neighbours(node))
         return {direction: NeighbourState(*one) for direction, one in zip(DIRECTIONS, found, strict=True)}
 
     def own_state(self, node: int) -> str:
         """What host and logic of a node know of each other: `ok`, `host silent`, `says N`, or `logic silent` (which the host sees)."""
-        state = int(refused(lambda: self._native.state(node)))
+        state = int(_refused(lambda: self._native.state(node)))
         if self._native.is_logic_silent(node):
             return "logic silent"
         return "host silent" if state & 1 else f"says {state >> 1}" if state else "ok"
@@ -264,7 +264,7 @@ class Torus:
         left = operator.index(cycles)
         while left > 0:
             step = min(left, CYCLES_AT_ONCE)
-            refused(functools.partial(self._native.run, step))
+            _refused(functools.partial(self._native.run, step))
             left -= step
 
     def settle(self, cycles: int = 200_000) -> bool:
@@ -274,7 +274,7 @@ class Torus:
         """
         end = self.cycle + operator.index(cycles)
         while self.cycle < end:
-            if refused(lambda: self._native.settle(self._looks_cycles)):
+            if _refused(lambda: self._native.settle(self._looks_cycles)):
                 return True
         return False
 
@@ -293,7 +293,7 @@ class Torus:
         )
 
     def _key(self, region: Region) -> Any:
-        return refused(lambda: self._region(region.node, region.index, region.nonce))
+        return _refused(lambda: self._region(region.node, region.index, region.nonce))
 
     def _check_node(self, node: int) -> None:
         if not 0 <= node < self.size:
@@ -310,7 +310,7 @@ class Torus:
         )  # fmt: skip
 
 
-def refused(call: Callable[[], Made]) -> Made:
+def _refused(call: Callable[[], Made]) -> Made:
     """What the native module cannot do, or a number too large for it, as one kind of error."""
     try:
         return call()
