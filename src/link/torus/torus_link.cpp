@@ -294,13 +294,13 @@ void TorusLink::probe(const TorusWindow& window) {
 }
 
 void TorusLink::count(Fate fate, std::uint64_t bytes) {
-  if (fate == Fate::gone) {
-    ++own_.tx_packets;
-    own_.tx_bytes += bytes;
+  ++fates_[static_cast<std::size_t>(fate)];
+  if (fate != Fate::gone) {
+    ++own_.tx_dropped;
     return;
   }
-  ++own_.tx_dropped;
-  ++(fate == Fate::no_receiver ? no_receiver_ : fate == Fate::unsendable ? unsendable_ : no_credit_);
+  ++own_.tx_packets;
+  own_.tx_bytes += bytes;
 }
 
 void TorusLink::wait(std::uint64_t timeout_ns) { pause_for(std::min<std::uint64_t>(timeout_ns, kTorusPauseNs)); }
@@ -332,9 +332,9 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
             {"stray", stray_},
             {"failed", failed_},
             {"stale", stale_},
-            {"no_receiver", no_receiver_},
-            {"unsendable", unsendable_},
-            {"no_credit", no_credit_},
+            {"no_receiver", counted(Fate::no_receiver)},
+            {"unsendable", counted(Fate::unsendable)},
+            {"no_credit", counted(Fate::no_credit)},
             {"credits", credits_},
             {"asks", asks_}}}};
 }

@@ -2,6 +2,7 @@
 // A host of a simulated torus. See nanet/link/torus.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -46,6 +47,7 @@ class TorusLink final : public Link {
   bool tell(TorusNews news, std::uint32_t to, std::uint32_t generation, TorusNumber value);
   void probe(const TorusWindow& window);
   void count(Fate fate, std::uint64_t bytes);
+  std::uint64_t counted(Fate fate) const { return fates_[static_cast<std::size_t>(fate)]; }
   TorusArrivals* arrivals_of(std::uint32_t node);
 
   const TorusConfig config_;
@@ -59,8 +61,8 @@ class TorusLink final : public Link {
   std::vector<TorusWindow> windows_;
   std::size_t next_sender_ = 0;
   LinkStats own_;
-  std::uint64_t stray_ = 0, failed_ = 0, stale_ = 0;                // of what came: payloads, messages, news
-  std::uint64_t no_receiver_ = 0, unsendable_ = 0, no_credit_ = 0;  // of what was to go
+  std::uint64_t stray_ = 0, failed_ = 0, stale_ = 0;  // of what came: payloads, messages, news
+  std::array<std::uint64_t, 4> fates_{};              // by Fate: of what was to go
   std::uint64_t credits_ = 0, asks_ = 0;
 };
 

@@ -126,6 +126,11 @@ TEST_F(TorusLinkTest, payloads_of_all_lengths_come_as_they_left_both_ways) {
       settle();  // the credit
     }
   }
+  send(*a, payload_of(1, 0));
+  send(*a, payload_of(1, 9009));  // a slot has 9008
+  settle();
+  EXPECT_TRUE(take(*b).empty());
+  EXPECT_EQ(counted(*a, "slots", "unsendable"), 2u);
   expect_books(*a, *b);
   expect_books(*b, *a);
   EXPECT_EQ(b->stats().rx_kernel_dropped, 0u);
