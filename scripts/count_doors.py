@@ -42,7 +42,7 @@ LIMITS = {  # what a change may not make worse; lower one when it can be
     "finder triplets": 4,
     "link UCX": 7,
     "files of contract, flow and engine that name NA62's detector or formats": 0,
-    "headers under include": 105,  # seven of them KM3NeT's, a second detector beside NA62
+    "headers under include": 106,  # seven of them KM3NeT's, a second detector beside NA62; each kind of link has one
     "rooms": 23,  # with km3 and torus
     "arrows": 86,
     "floors": 10,

@@ -112,6 +112,21 @@ void check_links(const EngineConfig& config, const ProcessorNeeds& needs) {
   check_unique_names(config);
 }
 
+// Where packets leave for must be of the network that they leave by.
+void check_schemes(const SendConfig& send, const std::string& scheme, const std::string& why, const std::string& suggestion) {
+  for (const std::string& endpoint : send.endpoints) {
+    if (!endpoint.starts_with(scheme + "://")) throw SetupError(send.name + " cannot leave for " + endpoint, why, suggestion);
+  }
+}
+
+void check_own_way(const SendConfig& send) {
+  if (send.torus) {
+    return check_schemes(send, "torus", "it leaves from a node of a torus", "write torus://NODE, or remove " + send.name + ".torus");
+  }
+  check_schemes(send, "udp", "it leaves by a socket",
+                "add " + send.name + ".torus: {file: PATH, node: 0}, or name a torus:// link in " + send.name + ".via");
+}
+
 void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
   if (!config.send) {
     if (needs.tx_slot_bytes == 0) return;
@@ -123,15 +138,23 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
                      "a packet goes to 1 to " + std::to_string(Transmitter::kDestinationsMax), "list fewer copies");
   }
   for (const LinkConfig& link : config.links) {
-    const std::string here = "udp" + link.endpoint.substr(std::min(link.endpoint.find("://"), link.endpoint.size()));
+    const std::string here = kind_of(link)->sends_to +
+                             link.endpoint.substr(std::min(link.endpoint.find("://"), link.endpoint.size()));
     if (here.ends_with(":0") || std::find(send.endpoints.begin(), send.endpoints.end(), here) == send.endpoints.end()) continue;
     throw SetupError(send.name + ": packets go to the engine's own link '" + link.name + "'", "both are " + link.endpoint,
                      "name the port of the one that takes them");
   }
-  if (send.via.empty()) return;
+  if (send.via.empty()) return check_own_way(send);
+  if (send.torus)
+    throw SetupError(send.name + " has via and torus", "packets leave by a link or from a node of their own", "remove one of them");
   std::vector<std::string> names;
   for (const LinkConfig& link : config.links) {
-    if (link.name == send.via) return refuse(cannot_send(link));
+    if (link.name == send.via) {
+      refuse(cannot_send(link));
+      const std::string scheme = kind_of(link)->sends_to;
+      return check_schemes(send, scheme, "link '" + link.name + "' is " + link.endpoint,
+                           "give " + scheme + "://..., or remove " + send.name + ".via");
+    }
     names.push_back(link.name);
   }
   throw SetupError(send.name + ".via names the unknown link '" + send.via + "'", "it is none of links",

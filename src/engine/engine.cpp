@@ -121,8 +121,12 @@ void Engine::open_send_link() {
     send_link_ = named->link.get();
     return;
   }
-  own_send_link_ = std::make_unique<link::UdpLink>(
-      link::UdpConfig{.name = config_.send->name, .destinations = endpoints, .group_sending = config_.send->group_sending});
+  if (config_.send->torus) {
+    own_send_link_ = link::open_torus(link::torus_sender(*config_.send->torus, config_.send->name, endpoints, needs_.tx_slot_bytes));
+  } else {
+    own_send_link_ = std::make_unique<link::UdpLink>(
+        link::UdpConfig{.name = config_.send->name, .destinations = endpoints, .group_sending = config_.send->group_sending});
+  }
   append(notes_, own_send_link_->notes());
   send_link_ = own_send_link_.get();
 }

@@ -15,6 +15,8 @@
 namespace nanet::link {
 namespace {
 
+constexpr std::string_view kTorusScheme = "torus";
+constexpr std::uint32_t kTorusNodes = 64;  // of the largest torus that is simulated
 constexpr const char* kExample = "write it as udp://127.0.0.1:6200";
 constexpr const char* kExample6 = "write an IPv6 address in brackets: udp://[2001:db8::1]:6200";
 
@@ -65,6 +67,18 @@ std::pair<std::string, bool> host_of(std::string_view text, const std::string& w
   return {std::string(text), false};
 }
 
+// A node of a torus has a number, and neither address nor port.
+Endpoint parse_node(std::string_view text, const std::string& whole) {
+  std::uint32_t node = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, node);
+  if (text.empty() || rest != end || error != std::errc{} || node >= kTorusNodes) {
+    throw SetupError("cannot read endpoint '" + whole + "'",
+                     "'" + std::string(text) + "' is no node 0.." + std::to_string(kTorusNodes - 1), "write it as torus://3");
+  }
+  return {std::string(kTorusScheme), IpAddress(node), 0};
+}
+
 }  // namespace
 
 Endpoint parse_endpoint(std::string_view text) {
@@ -74,6 +88,7 @@ Endpoint parse_endpoint(std::string_view text) {
     throw SetupError("cannot read endpoint '" + whole + "'", "the scheme is missing", kExample);
   }
   const std::string_view place = text.substr(scheme_end + 3);
+  if (text.substr(0, scheme_end) == kTorusScheme) return parse_node(place, whole);
   const auto colon = place.rfind(':');
   if (colon == std::string_view::npos || place.back() == ']') {
     throw SetupError("cannot read endpoint '" + whole + "'", "the port is missing", kExample);
@@ -110,6 +125,7 @@ std::string to_string(const IpAddress& address) {
 }
 
 std::string to_string(const Endpoint& endpoint) {
+  if (endpoint.scheme == kTorusScheme) return endpoint.scheme + "://" + std::to_string(endpoint.address.ipv4());
   const std::string host = to_string(endpoint.address);
   return endpoint.scheme + "://" + (endpoint.address.is_ipv6() ? '[' + host + ']' : host) + ':' + std::to_string(endpoint.port);
 }

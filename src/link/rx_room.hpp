@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "nanet/link/link.hpp"
@@ -28,6 +29,21 @@ struct RxRoom {
   std::uint32_t next_offset() const { return (used + 7u) & ~7u; }
   std::uint32_t room_left() const { return next_offset() < room_bytes ? room_bytes - next_offset() : 0; }
   std::uint32_t packets_left() const { return packets_max - packet_count; }
+  // A payload that lies elsewhere. False: there is no room for it, and nothing has changed.
+  bool add(std::span<const std::byte> payload, std::uint16_t peer_port, std::uint16_t flags = 0) {
+    if (payload.size() > room_left()) return false;
+    const std::uint32_t offset = next_offset();
+    if (!payload.empty()) std::memcpy(room + offset, payload.data(), payload.size());
+    packets[packet_count++] = {.offset = offset,
+                               .bytes = static_cast<std::uint16_t>(payload.size()),
+                               .peer_port = peer_port,
+                               .peer_address = 0,
+                               .flags = flags,
+                               .reserved = 0};
+    used = offset + static_cast<std::uint32_t>(payload.size());
+    payload_bytes += payload.size();
+    return true;
+  }
   RxBatch batch() const { return {packet_count, std::min(next_offset(), room_bytes)}; }
 
  private:

@@ -367,7 +367,7 @@ def test_a_link_that_is_none(makes: Path, tmp_path: Path) -> None:
         ({}, {"protocol": "camra"}, "links[0].protocol: unknown protocol 'camra' (with these plug-ins it can be raw, mgp, m2egp, camera)"
          " did you mean 'camera'?"),
         ({}, {"endpoint": "camra://7"}, "links[0].endpoint: unknown kind of link 'camra' (with these plug-ins it can be udp, xdp, dpdk, ucx,"
-         " gateware, pcap, camera) did you mean 'camera'?"),
+         " gateware, torus, pcap, camera) did you mean 'camera'?"),
         ({}, {"endpoint": "camera://"}, "links[0].endpoint: endpoint 'camera://' names no place (only its kind is said) write camera://PLACE"),
         ({}, {"gro": False}, "links[0]: link 'camera' has gro (camera is of a plug-in) remove gro, or see its settings"),
         ({}, {"interface": "eth1"}, "links[0]: link 'camera' has interface (camera is of a plug-in) remove interface, or see its settings"),
@@ -405,7 +405,7 @@ def test_without_plugins_their_names_are_refused(tmp_path: Path) -> None:
     assert "processor.kind: 'bright' is not allowed (it must be one of count, rich, forward, km3)" in problems
     assert "for one of a plug-in add plugins: [FILE.so]" in problems
     assert "links[0].protocol: 'camera' is not allowed (it must be one of raw, mgp, m2egp, or a declared format)" in problems
-    assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, pcap)" in problems
+    assert "endpoint 'camera://7' is of an unknown kind (here it can be udp, xdp, dpdk, ucx, gateware, torus, pcap)" in problems
 
 
 def test_validate_checks_the_settings_of_a_processor(camera: Path, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_defaults_are_filled_in() -> None:
             "links[0].gateware.line_gbps: 11 is not allowed (it must be one of 1, 10) did you mean 1?",
         ),
         ("links.0.endpoint", "127.0.0.1:6200", "has no scheme"),
-        ("links.0.endpoint", "tcp://127.0.0.1:6200", "here it can be udp, xdp, dpdk, ucx, gateware, pcap"),
+        ("links.0.endpoint", "tcp://127.0.0.1:6200", "here it can be udp, xdp, dpdk, ucx, gateware, torus, pcap"),
         ("links.0.endpoint", "udp://127.0.0.1", "has no usable port"),
         ("links.0.endpoint", "udp://127.0.0.1:0", "has no usable port"),
         ("links.0.endpoint", "udp://127.0.0.999:1", "has no usable address"),

@@ -27,6 +27,7 @@ BASE: dict[str, Any] = {
 
 OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": "host"}
 CARD: dict[str, Any] = {"card": "0000:65:00.0", "mac": "02:00:00:00:00:01"}
+TORUS: dict[str, Any] = {"endpoint": "torus://3", "torus": {"file": "/dev/shm/torus"}}
 NODE: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:6200", "protocol": "m2egp", "gateware": {"merge": {}}}
 FLOORS: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:7100"}
 TWO_SOURCES = [{"name": "a"}, {"name": "b", "source_sub_id": 1}]
@@ -73,6 +74,8 @@ def only_problem(data: Any) -> str:
         (NODE, "gateware"),
         (NODE | {"gateware": {"merge": {"ports": 2, "window_us": 1000, "complete_only": False}}}, "gateware"),
         (NODE | {"endpoint": "gateware://10.0.0.1:65532"}, "gateware"),
+        (TORUS, "torus"),
+        (TORUS | {"torus": {"file": "/dev/shm/t", "senders": [0, 63], "slot_count": 2, "wait_ms": 0}}, "torus"),
         ({"endpoint": "pcap://out/run.pcap"}, "pcap"),
         ({"endpoint": "pcap:///tmp/run.pcap", "pcap": {"port": 6200, "pace": "packets", "packets_per_s": 1e5}}, "pcap"),
     ],
@@ -87,7 +90,15 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, ucx, gateware, pcap"),
+        ({"endpoint": "raw://10.0.0.1:6200"}, "here it can be udp, xdp, dpdk, ucx, gateware, torus, pcap"),
+        ({"endpoint": "torus://3"}, "link 'board' has no torus (nothing says which one its node is of) add torus: {file: PATH}"),
+        ({"endpoint": "torus://64", "torus": {"file": "t"}}, "names no node (there are at most 64) write it as torus://3"),
+        ({"endpoint": "torus://10.0.0.1:6200", "torus": {"file": "t"}}, "names no node"),
+        (TORUS | {"torus": {"file": "t", "slot_count": 48}}, "slot_count 48 is not a power of two"),
+        (TORUS | {"torus": {"file": "t", "senders": [1, 1]}}, "a sender is named twice"),
+        (TORUS | {"senders": ["10.0.0.1"]}, "torus.senders names the nodes that may send"),
+        (TORUS | {"gro": False}, "torus has no socket buffer and no super-packets"),
+        (TORUS | {"interface": "eth1"}, "its network is simulated"),
         ({"dpdk": {"device": "0000:3b:00.0"}}, "has a section dpdk"),
         ({"endpoint": "dpdk://10.0.0.1:6200"}, "has no device"),
         ({"endpoint": "dpdk://10.0.0.1:6200", "interface": "eth1", "dpdk": {"device": "net_ring0"}}, "has interface"),
@@ -247,6 +258,28 @@ def test_answers_go_by_way_of_a_link_that_is_there() -> None:
     assert validated(engine.EngineConfig, data).answers.via == "board"
     data["answers"]["via"] = "bord"
     assert "did you mean 'board'" in only_problem(data)
+
+
+def test_packets_leave_for_a_node_of_a_torus_from_a_torus_only() -> None:
+    data = with_link(**TORUS)
+    data["answers"] = {"endpoint": "torus://0"}
+    assert "answers cannot leave for torus://0 (it leaves by a socket) add answers.torus: {file: PATH, node: 0}" in only_problem(
+        data
+    )
+    data["answers"]["torus"] = {"file": "t", "node": 1}
+    assert validated(engine.EngineConfig, data).answers.endpoint == "torus://0"
+    data["answers"]["torus"]["slot_count"] = 5
+    assert "slot_count 5 is not a power of two" in only_problem(data)
+    data["answers"] |= {"torus": {"file": "t", "node": 1}, "via": "board"}
+    assert "answers has via and torus" in only_problem(data)
+    data["answers"]["torus"] = None
+    assert validated(engine.EngineConfig, data).answers.via == "board"
+    data["answers"]["endpoint"] = "udp://10.0.0.2:6300"
+    assert "(link 'board' is torus://3) give torus://..., or remove answers.via" in only_problem(data)
+    data["answers"]["endpoint"] = "torus://3"
+    assert "packets go to the engine's own link 'board'" in only_problem(data)
+    data["answers"] = {"endpoint": "udp://10.0.0.2:6300", "torus": {"file": "t", "node": 1}}
+    assert "(it leaves from a node of a torus) write torus://NODE, or remove answers.torus" in only_problem(data)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 from nanet import SetupError
 from nanet.cli.app import app
@@ -12,6 +17,7 @@ from test_torus_memory import Record, made, refusal
 from typer.testing import CliRunner
 
 BEAT, PERIOD = 500, 1200
+CheckKeys = Callable[[Mapping[str, Any], str], None]
 
 
 def seen(torus: Torus) -> dict[tuple[int, str], str]:
@@ -69,6 +75,24 @@ def test_the_command_prints_the_table(record_property: Record) -> None:
     assert len(lines) == 3
     assert lines[1].count("host silent +") == 2
     assert "host silent  ok" in lines[2]
+
+
+def test_the_command_writes_what_it_prints(record_property: Record, check_keys: CheckKeys, tmp_path: Path) -> None:
+    if made("2x1x1", record_property) is None:
+        return
+    file = tmp_path / "watch.json"
+    done = CliRunner().invoke(
+        app, ["torus", "watch", "--shape", "2x1x1", "--stop-host", "1", "--cycles", "2000", "--json", str(file)]
+    )
+    assert done.exit_code == 0, done.output
+    result = json.loads(file.read_text())
+    check_keys(result, "torus watch")
+    first, second = result["nodes"]
+    assert (first["itself"], second["itself"], second["place"]) == ("ok", "host silent", [1, 0, 0])
+    after = {one["direction"]: one["after_cycles"] for one in first["neighbours"] if one["text"] == "host silent"}
+    assert set(after) == {"x+", "x-"}
+    assert f"host silent +{after['x+']}" in done.output
+    assert [one["after_cycles"] for one in second["neighbours"]] == [None] * 6
 
 
 def test_what_cannot_be_is_refused(record_property: Record) -> None:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <utility>
 
 #include "Vsimulated_node.h"
@@ -12,15 +13,32 @@
 namespace nanet::torus {
 namespace {
 
-constexpr int kResetCycles = 8;
-constexpr unsigned kWordParts = 4, kLostBits = 10;
+constexpr unsigned kLostBits = 10;
 
 template <class Bits>
 std::uint64_t ones(Bits bits) {
   return static_cast<std::uint64_t>(std::popcount(static_cast<std::uint64_t>(bits)));
 }
 
+template <class Counts>
+Counts& add(Counts& all, const Counts& more, std::initializer_list<std::uint64_t Counts::*> fields) {
+  for (const auto field : fields) all.*field += more.*field;
+  return all;
+}
+
 }  // namespace
+
+RouterCounts& RouterCounts::operator+=(const RouterCounts& more) {
+  using Of = RouterCounts;
+  return add(*this, more, {&Of::good, &Of::drop_length, &Of::drop_outside, &Of::drop_turn, &Of::drop_port, &Of::drop_hops});
+}
+
+LinkCounts& LinkCounts::operator+=(const LinkCounts& more) {
+  using Of = LinkCounts;
+  return add(*this, more,
+             {&Of::sent, &Of::drop_down, &Of::good, &Of::flagged, &Of::error_crc, &Of::error_cut, &Of::drop_header, &Of::drop_lost,
+              &Of::noise, &Of::header_corrected, &Of::silences, &Of::words});
+}
 
 class Verilated {
  public:

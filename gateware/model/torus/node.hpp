@@ -16,6 +16,8 @@
 
 namespace nanet::torus {
 
+inline constexpr int kResetCycles = 8;  // of a node, under load or with a network interface
+
 // One direction of a cable. What is put in one cycle comes out `cycles` later, so two nodes whose cycles are less than that apart touch different words.
 class Wire {
  public:
@@ -44,6 +46,7 @@ class Wire {
 struct RouterCounts {
   std::uint64_t good = 0, drop_length = 0, drop_outside = 0, drop_turn = 0, drop_port = 0, drop_hops = 0;
   std::uint64_t drops() const { return drop_length + drop_outside + drop_turn + drop_port + drop_hops; }
+  RouterCounts& operator+=(const RouterCounts& more);
 };
 
 struct LinkCounts {
@@ -52,6 +55,7 @@ struct LinkCounts {
   std::uint64_t silences = 0, silent_cycle = 0;  // times that it said that the other end is silent, and the last of them
   std::uint64_t words = 0;                       // that it put on the wire in the window, control words among them
   std::uint64_t came() const { return good + flagged + error_crc + error_cut; }
+  LinkCounts& operator+=(const LinkCounts& more);  // all but silent_cycle, which has no sum
 };
 
 inline constexpr std::size_t kStreams = 2 * (kLinks + 1);

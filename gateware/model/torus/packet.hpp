@@ -12,7 +12,8 @@
 
 namespace nanet::torus {
 
-using Word = std::array<std::uint32_t, 4>;  // the lowest 32 bits first
+inline constexpr unsigned kWordParts = 4;
+using Word = std::array<std::uint32_t, kWordParts>;  // the lowest 32 bits first
 
 inline constexpr std::uint32_t kWordBytes = 16, kPayloadBytesMax = 4096;
 

@@ -13,11 +13,10 @@
 namespace nanet::torus {
 namespace {
 
-constexpr int kResetCycles = 8, kClearCycles = 100;  // the RTL clears its table of messages
+constexpr int kClearCycles = 100;  // the RTL clears its table of messages
 constexpr std::uint32_t kPageShift = 16, kPageBytes = 1u << kPageShift, kPages = kHostBytes / kPageBytes;
 constexpr std::uint32_t kEntries = kPageBytes / sizeof(Completion);
 constexpr std::uint64_t kBusBase = 0x12'0000'0000;  // the queue's page, and behind it those of the memory, last first
-constexpr unsigned kWordParts = 4;
 constexpr double kNsPerCycle = 1e3 / 175;
 
 // Fields of job_t from its lowest bit on.
@@ -58,8 +57,15 @@ class VerilatedRdma {
   std::unique_ptr<Vsimulated_rdma_node> top;
 };
 
-RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out)
-    : number_(number), in_(in), out_(out), memory_(kHostBytes), queue_(kPageBytes), rtl_(std::make_unique<VerilatedRdma>(number)) {
+RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out,
+                   std::span<std::uint8_t> memory)
+    : number_(number),
+      in_(in),
+      out_(out),
+      own_memory_(memory.empty() ? kHostBytes : 0),
+      memory_(memory.empty() ? std::span(own_memory_) : memory.first(kHostBytes)),
+      queue_(kPageBytes),
+      rtl_(std::make_unique<VerilatedRdma>(number)) {
   Vsimulated_rdma_node& top = *rtl_->top;
   const Place at = shape.place(number);
   top.at = static_cast<SData>(at.at[0] | at.at[1] << 6 | at.at[2] << 11);

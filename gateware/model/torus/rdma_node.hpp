@@ -75,7 +75,9 @@ inline constexpr std::uint32_t kBeatCycles = 1024;  // of the network interface,
 
 class RdmaNode {
  public:
-  RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out);
+  // memory: kHostBytes that outlive it, such as those that another process maps; none: its own.
+  RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wire*, kLinks> in, std::array<Wire*, kLinks> out,
+           std::span<std::uint8_t> memory = {});
   RdmaNode(RdmaNode&&) noexcept;
   ~RdmaNode();
 
@@ -121,7 +123,9 @@ class RdmaNode {
   std::uint32_t number_;
   std::array<const Wire*, kLinks> in_;
   std::array<Wire*, kLinks> out_;
-  std::vector<std::uint8_t> memory_, queue_;
+  std::vector<std::uint8_t> own_memory_;
+  std::span<std::uint8_t> memory_;
+  std::vector<std::uint8_t> queue_;
   std::deque<RdmaJob> jobs_;
   std::deque<RdmaKey> keys_;
   std::deque<Read> reads_;

@@ -13,13 +13,18 @@ constexpr std::uint32_t kStartAlign = 16;          // of a region
 
 }  // namespace
 
-RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles) : shape_(shape), wire_cycles_(wire_cycles) {
+const Shape& RdmaTorus::checked(const Shape& shape, std::uint32_t wire_cycles) {
   for (std::size_t d = 0; d < 3; ++d) {
     if (shape.of(d) > kNodesOfDimensionMax)
       throw std::invalid_argument("a torus of " + shape.text() +
                                   " (the table of messages has 4x4x4 nodes) choose at most 4 a dimension");
   }
   if (wire_cycles < 2) throw std::invalid_argument("a wire of less than 2 cycles (its last is in the node) choose 2 or more");
+  return shape;
+}
+
+RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles, std::span<std::uint8_t> memory)
+    : shape_(checked(shape, wire_cycles)), wire_cycles_(wire_cycles) {
   wires_.assign(kLinks * shape.nodes(), Wire(wire_cycles - 1));
   keys_.assign(shape.nodes(), 0);
   nodes_.reserve(shape.nodes());
@@ -31,7 +36,7 @@ RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles) : shape_(sha
       in[port] = &wires_[kLinks * shape.neighbour(n, port) + (port ^ 1)];
       out[port] = &wires_[kLinks * n + port];
     }
-    nodes_.emplace_back(shape, n, in, out);
+    nodes_.emplace_back(shape, n, in, out, memory.empty() ? memory : memory.subspan(std::size_t{n} * kHostBytes, kHostBytes));
   }
 }
 
@@ -148,7 +153,7 @@ std::vector<std::uint64_t> RdmaTorus::activity() const {
 }
 
 bool RdmaTorus::settle(std::uint64_t cycles) {
-  const std::uint64_t step = 700 + 16ull * wire_cycles_;  // longer than a full packet takes by the longest way
+  const std::uint64_t step = quiet_cycles(wire_cycles_);
   std::vector<std::uint64_t> before;
   for (std::uint64_t k = 0; k < cycles; k += step) {
     run(step);

@@ -21,7 +21,11 @@ struct Region {
 
 class RdmaTorus {
  public:
-  explicit RdmaTorus(const Shape& shape, std::uint32_t wire_cycles = 16);  // at most 4x4x4; throws std::invalid_argument
+  // At most 4x4x4; throws std::invalid_argument. memory: kHostBytes for each node, back to back, that outlive it; none: its own.
+  explicit RdmaTorus(const Shape& shape, std::uint32_t wire_cycles = 16, std::span<std::uint8_t> memory = {});
+  static const Shape& checked(const Shape& shape, std::uint32_t wire_cycles);  // throws as the constructor
+  // Longer than a full packet takes by the longest way.
+  static std::uint64_t quiet_cycles(std::uint32_t wire_cycles) { return 700 + 16ull * wire_cycles; }
 
   const Shape& shape() const { return shape_; }
   std::size_t size() const { return nodes_.size(); }

@@ -16,6 +16,7 @@
 #include "nanet/contract.hpp"
 #include "nanet/link/fault_injector.hpp"
 #include "nanet/link/multicast.hpp"
+#include "nanet/link/torus.hpp"
 
 namespace nanet {
 
@@ -405,7 +406,8 @@ struct MergeConfig {
 struct SendConfig {
   std::string name = "answers";        // of the link
   std::vector<std::string> endpoints;  // each packet goes to all of them; at most Transmitter::kDestinationsMax
-  std::string via;                     // name of the link that sends them; empty: a UDP socket of their own
+  std::string via;                     // name of the link that sends them; empty: a UDP socket of their own, or `torus`
+  std::optional<link::TorusFrom> torus = {};
   link::GroupSending group_sending = {};
 };
 

@@ -50,8 +50,9 @@ struct LinkKind {
   std::string name;                                                                            // the scheme of its endpoints: "udp"
   std::function<std::unique_ptr<link::Link>(const LinkConfig& config, LinkParts parts)> open;  // throws SetupError
   bool sends = true;                                                                           // packets can leave through it
-  bool names_senders = true;  // it knows which address a packet came from (LinkConfig::senders)
-  bool is_live = true;        // someone sends now, who can be asked for a packet again
+  bool names_senders = true;     // it knows which address a packet came from (LinkConfig::senders)
+  std::string sends_to = "udp";  // the scheme of the endpoints that packets can leave for
+  bool is_live = true;           // someone sends now, who can be asked for a packet again
   // How much GPU memory the payloads are to lie in; 0, or no function: none.
   std::function<std::size_t(const LinkConfig& config)> gpu_bytes = {};
 

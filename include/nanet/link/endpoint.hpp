@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An endpoint is an address that a link can listen on or send to, written as "udp://127.0.0.1:6200" or "udp://[2001:db8::1]:6200".
+// Of a simulated torus it is a node by its number, "torus://3", which then stands in place of the address; its port is 0.
 //
 // A host name is looked up once, when the text is read, for an IPv4 address: never while packets flow.
 #pragma once
@@ -90,7 +91,7 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// Reads scheme://host:port, where an IPv6 address stands in brackets. Throws SetupError when a part is missing, the port is not 0..65535 or
+// Reads scheme://host:port, or torus://NODE, where an IPv6 address stands in brackets. Throws SetupError when a part is missing, the port is not 0..65535 or
 // the name has no IPv4 address.
 Endpoint parse_endpoint(std::string_view text);
 

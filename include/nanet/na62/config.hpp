@@ -27,16 +27,18 @@ struct AnswerConfig {
   std::uint8_t source_sub_id = 0;
   std::uint32_t primitives_max = 255;
   std::string via;
+  std::optional<link::TorusFrom> torus;
   link::GroupSending group_sending;
 
   template <class Visit>
   void visit(Visit&& v) {
     v("endpoint", endpoint,
-      {.help = "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group",
-       .form = "Endpoint",
+      {.help = "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group; from a torus "
+               "torus://NODE",
+       .form = "SendEndpoint",
        .required = true});
     v("copies", copies,
-      {.help = "Up to three more receivers of the same packets, such as a monitor", .length_most = 3, .form = "Endpoint"});
+      {.help = "Up to three more receivers of the same packets, such as a monitor", .length_most = 3, .form = "SendEndpoint"});
     v("source_id", source_id, {.help = "Source ID in the MTP header", .least = 0, .most = 255});
     v("source_sub_id", source_sub_id, {.help = "Source sub-ID in the MTP header", .least = 0, .most = 255});
     v("primitives_max", primitives_max,
@@ -49,11 +51,12 @@ struct AnswerConfig {
       {.help = "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
        .form = "Name",
        .nullable = true});
+    v("torus", torus, {.help = "The node that they leave from, to torus://NODE; null: a socket, or via"});
     group_sending.visit(v);
   }
 
   engine::SendConfig send_config() const {
-    engine::SendConfig send{.name = "answers", .endpoints = {endpoint}, .via = via, .group_sending = group_sending};
+    engine::SendConfig send{.name = "answers", .endpoints = {endpoint}, .via = via, .torus = torus, .group_sending = group_sending};
     send.endpoints.insert(send.endpoints.end(), copies.begin(), copies.end());
     return send;
   }
@@ -75,6 +78,8 @@ struct ForwardConfig {
 
   std::optional<engine::MergeConfig> merge;  // a section of its own
   std::string endpoint;
+  std::string via;
+  std::optional<link::TorusFrom> torus;
   std::uint8_t source_id = 0x1C;
   std::uint8_t source_sub_id = 0;
   std::uint32_t packet_bytes_max = 1472;  // at least 280: an event with the most hits has to fit
@@ -82,7 +87,11 @@ struct ForwardConfig {
   template <class Visit>
   void visit(Visit&& v) {
     v("endpoint", endpoint,
-      {.help = "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp", .form = "Endpoint", .required = true});
+      {.help = "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp; from a torus torus://NODE",
+       .form = "SendEndpoint",
+       .required = true});
+    v("via", via, {.help = "Name of the link that sends them; null: a UDP socket of their own", .form = "Name", .nullable = true});
+    v("torus", torus, {.help = "The node that they leave from, to torus://NODE; null: a socket, or via"});
     v("source_id", source_id, {.help = "Source ID in the packet header", .least = 0, .most = 255});
     v("source_sub_id", source_sub_id, {.help = "Source sub-ID in the packet header: which node", .least = 0, .most = 255});
     v("packet_bytes_max", packet_bytes_max,
@@ -95,7 +104,7 @@ struct ForwardConfig {
        .too_big = "packets that the network fragments or drops"});
   }
 
-  engine::SendConfig send_config() const { return {.name = "forward", .endpoints = {endpoint}, .via = {}}; }
+  engine::SendConfig send_config() const { return {.name = "forward", .endpoints = {endpoint}, .via = via, .torus = torus}; }
 };
 
 }  // namespace nanet::na62

@@ -103,6 +103,33 @@ class FaultsResult(Base):
     problems: Annotated[list[str], "of all of them"]
 
 
+class WatchedNeighbour(TypedDict):
+    """What a node knows of a neighbour."""
+
+    direction: Annotated[str, "the link: `x+` to `z-`"]
+    text: Annotated[str, "`ok`, `silent` (nothing is heard of it), `host silent`, `says N`; `-`: there is no link"]
+    after_cycles: Annotated[int | None, "from the faults until this was known; null: all is well, or there is no link"]
+
+
+class WatchedNode(TypedDict):
+    """A node, and what it knows."""
+
+    place: Annotated[list[int], "x, y and z"]
+    itself: Annotated[str, "what its host and its logic know of each other: `ok`, `host silent`, `says N`, `logic silent`"]
+    neighbours: Annotated[list[WatchedNeighbour], "at each link"]
+
+
+class WatchResult(Base):
+    """What `nanet torus watch` writes."""
+
+    shape: Annotated[str, "nodes of each dimension"]
+    wire_cycles: Annotated[int, "that a word is on a cable, with its lanes, each way"]
+    beat_cycles: Annotated[int, "between two beats of a host"]
+    period_cycles: Annotated[int, "without a beat after which a host is silent"]
+    cycles: Annotated[int, "that were simulated after the faults"]
+    nodes: Annotated[list[WatchedNode], "by number"]
+
+
 class Link(TypedDict):
     """A link whose sender always has a packet."""
 

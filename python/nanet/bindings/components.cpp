@@ -38,6 +38,7 @@ constexpr config::Entry kComponents[] = {
     entry<engine::AssembleConfig>(),
     entry<link::FaultConfig>(),
     entry<link::SentConfig>(),
+    entry<link::TorusFrom>(),
     entry<LinkConfig>(),
     entry<engine::MergeConfig>(),
     entry<engine::WaitingConfig>(),

@@ -146,7 +146,7 @@ nb::dict engine_snapshot(const engine::Engine& engine) {
     answers["path"] = engine.send_link()->path();
     answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();  // of a socket, or of an input's link and told there
-    answers["nic_counts"] = nb::list();
+    answers["nic_counts"] = engine.config().send->via.empty() ? nic_counts(*engine.send_link()) : nb::list();
     answers["faults"] = nb::none();
     answers["counters"] = nb::dict();
     links.append(answers);
@@ -200,7 +200,7 @@ nb::list link_metrics(const engine::Engine& engine) {
     answers["name"] = engine.config().send->name;
     answers["stats"] = stats_dict(engine.send_link()->stats());
     answers["nic_times"] = nb::none();
-    answers["nic_counts"] = nb::list();
+    answers["nic_counts"] = nic_counts(*engine.send_link());
     answers["faults"] = nb::none();
     answers["counters"] = nb::none();
     answers["sources"] = nb::list();

@@ -71,14 +71,8 @@ Array take(Simulation& self, std::uint32_t node) {
 }
 
 nb::dict counts(Simulation& self, std::uint32_t node) {
-  const torus::RdmaCounts& counts = self.torus().node(node).counts();
   nb::dict dict;
-  for (std::size_t k = 0; k < counts.packets.size(); ++k) dict[nb::str(torus::kPacketNames[k].data())] = counts.packets[k];
-  dict["missed"] = counts.missed;
-  dict["refused"] = counts.refused;
-  dict["gone_good"] = counts.gone_good;
-  dict["gone_bad"] = counts.gone_bad;
-  dict["lost"] = counts.lost;
+  add_counts(dict, self.torus().node(node).counts());
   return dict;
 }
 
@@ -148,12 +142,22 @@ void bind_torus(nb::module_& module) {
 
 }  // namespace
 
+void add_counts(nb::dict& dict, const torus::RdmaCounts& counts) {
+  for (std::size_t k = 0; k < counts.packets.size(); ++k) dict[nb::str(torus::kPacketNames[k].data())] = counts.packets[k];
+  dict["missed"] = counts.missed;
+  dict["refused"] = counts.refused;
+  dict["gone_good"] = counts.gone_good;
+  dict["gone_bad"] = counts.gone_bad;
+  dict["lost"] = counts.lost;
+}
+
 NB_MODULE(_torus, module) {
   module.doc() = "A simulated torus of APEnet+ nodes with network interfaces. Use it through nanet.torus.";
   module.attr("MESSAGE_BYTES_MAX") = torus::kMessageBytesMax;
   bind_region(module);
   bind_torus(module);
   bind_torus_ranks(module);
+  bind_torus_shared(module);
 }
 
 }  // namespace nanet::bindings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `nanet torus curves`, `nanet torus patterns`, `nanet torus faults` and `nanet torus watch`."""
+"""The commands of `nanet torus`: curves, patterns, faults, watch and serve."""
 
 from __future__ import annotations
 
@@ -159,18 +159,56 @@ def torus_watch(
     ] = 1200,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles that are simulated after the faults.")] = 4000,
     wire_cycles: WireOption = 16,
+    json_file: JsonFile = None,
 ) -> None:
     """Stop hosts, nodes and cables: who knows of it, and when.
 
     LO|FA|MO: a line a node, with the cycles from the fault until it was known.
     """
+    from nanet.bench.torus_keys import WatchResult
+    from nanet.result import files
     from nanet.torus import Torus
     from nanet.torus.watch import Faults, parse_cable, parse_sick, watch
 
     faults = Faults(
         stop_host or (), stop_node or (), [parse_cable(one) for one in cut or ()], [parse_sick(one) for one in sick or ()]
     )
-    watch(Torus(shape, wire_cycles), faults, beat_cycles, period_cycles, cycles, _say)
+    torus = Torus(shape, wire_cycles)
+    known = watch(torus, faults, beat_cycles, period_cycles, cycles, _say)
+    result: WatchResult = {
+        **files.base("torus watch"),
+        "shape": shape, "wire_cycles": wire_cycles, "beat_cycles": beat_cycles, "period_cycles": period_cycles, "cycles": cycles,
+        "nodes": [
+            {
+                "place": list(torus.place(node)),
+                "itself": torus.own_state(node),
+                "neighbours": [{"direction": one.direction, "text": one.text, "after_cycles": one.after_cycles} for one in seen],
+            }
+            for node, seen in enumerate(known)
+        ],
+    }  # fmt: skip
+    files.write_json(json_file, result)
+
+
+@torus_app.command("serve")
+def torus_serve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Shared with the engines: their torus.file. Best in /dev/shm.")],
+    shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "4x1x1",
+    wire_cycles: WireOption = 16,
+) -> None:
+    """Simulate a torus for engines at torus://NODE.
+
+    Until SIGINT or SIGTERM. Its nodes are those of gateware/, verilated. At the end it says what each node counted, and how long PUTs took.
+    """
+    from nanet.machine.signals import StopSignals
+    from nanet.torus import ServedTorus
+
+    with StopSignals() as stop, ServedTorus(shape, file, wire_cycles) as torus:
+        _say(f"ready: torus {torus.shape} at {file}")
+        while not stop.wait(0):
+            torus.serve(0.05)
+        for line in torus.report():
+            _say(line)
 
 
 def cores(threads: int | None) -> int:

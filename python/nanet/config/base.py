@@ -97,6 +97,7 @@ def online_cores() -> frozenset[int]:
     return frozenset(cores)
 
 
+TORUS_NODES_MAX = 64  # 4x4x4
 IPV6_SCHEMES = ("udp", "xdp", "dpdk")  # the links that know IPv6 too
 
 
@@ -111,6 +112,8 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
         raise problem(f"endpoint '{url}' has no scheme", "an endpoint is a URL", suggestion)
     if scheme not in schemes:
         raise problem(f"endpoint '{url}' is of an unknown kind", f"here it can be {', '.join(schemes)}", suggestion)
+    if scheme == "torus":
+        return f"torus://{_torus_node(url, rest)}"
     host, colon, port = rest.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
         raise problem(f"endpoint '{url}' has no usable port", "a port is a number from 1 to 65535", suggestion)
@@ -124,6 +127,13 @@ def check_endpoint(url: str, schemes: Sequence[str] = ("udp",)) -> str:
     elif not re.fullmatch(r"(?!-)[A-Za-z0-9-]{1,63}(\.(?!-)[A-Za-z0-9-]{1,63})*", host) or len(host) > 253:
         raise problem(f"endpoint '{url}' has no usable address", "it is neither an IPv4 address nor a host name", suggestion)
     return f"{scheme}://{host}:{int(port)}"
+
+
+def _torus_node(url: str, number: str) -> int:
+    """A node of a simulated torus has a number in place of an address."""
+    if not re.fullmatch(r"[0-9]{1,4}", number, re.ASCII) or int(number) >= TORUS_NODES_MAX:
+        raise problem(f"endpoint '{url}' names no node", f"there are at most {TORUS_NODES_MAX}", "write it as torus://3")
+    return int(number)
 
 
 def _ipv6_host(scheme: str, host: str, url: str) -> str:

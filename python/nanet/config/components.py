@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from nanet.config.base import Model, ruled, setting
-from nanet.config.forms import Channels, Core, Endpoint, Expression, Mac, Name, Network, PciAddress, Quoted
+from nanet.config.forms import Channels, Core, Endpoint, Expression, Mac, Name, Network, PciAddress, Quoted, SendEndpoint
 
 # fmt: off
 __all__ = [
@@ -74,6 +74,8 @@ __all__ = [
     "Source",
     "StreamMerge",
     "StreamRange",
+    "Torus",
+    "TorusFrom",
     "Tower",
     "TowerBeacon",
     "TowerFaults",
@@ -283,6 +285,29 @@ class Sent(Model):
     )
 
 
+class TorusFrom(Model):
+    """The node of a simulated torus that packets leave from."""
+
+    file: str = setting(
+        ..., "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes", min_length=1,
+    )
+    node: int = setting(..., "The node, which no link has", ge=0, le=63)
+    slot_count: int = setting(
+        64, "Packets that the node's memory has room for; a power of two", unit="packets", ge=2, le=4096,
+        too_small="the sender waits for each credit to come back", too_big="the node has 4 MB",
+    )
+    wait_ms: int = setting(
+        1000,
+        "How long one call may wait for a receiver that has no room; then what is sent to it is dropped, and counted, until it has some",
+        unit="ms", ge=0, le=60000, too_small="packets are dropped while the simulation, which is slow, brings the credit",
+        too_big="one receiver that stands still holds up the thread that sends",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> TorusFrom:
+        return ruled(self, TorusFrom)
+
+
 class Link(Model):
     """One place where packets come from."""
 
@@ -427,7 +452,11 @@ class Cores(Model):
 class Forward(Model):
     """Where events that are built here and judged elsewhere are sent, as M2EGP packets, and under which name."""
 
-    endpoint: Endpoint = setting(..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp")
+    endpoint: SendEndpoint = setting(
+        ..., "Receiver of the events: udp://ADDRESS:PORT of a link with protocol: m2egp; from a torus torus://NODE",
+    )
+    via: Name | None = setting(None, "Name of the link that sends them; null: a UDP socket of their own")
+    torus: TorusFrom | None = setting(None, "The node that they leave from, to torus://NODE; null: a socket, or via")
     source_id: int = setting(28, "Source ID in the packet header", ge=0, le=255)
     source_sub_id: int = setting(0, "Source sub-ID in the packet header: which node", ge=0, le=255)
     packet_bytes_max: int = setting(
@@ -439,10 +468,11 @@ class Forward(Model):
 class Answers(Model):
     """Where primitives go, as MTP packets, and under which name."""
 
-    endpoint: Endpoint = setting(
-        ..., "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group",
+    endpoint: SendEndpoint = setting(
+        ...,
+        "Receiver of the answers: udp://ADDRESS:PORT of the L0 trigger processor, or a multicast group; from a torus torus://NODE",
     )
-    copies: tuple[Endpoint, ...] = setting(
+    copies: tuple[SendEndpoint, ...] = setting(
         (), "Up to three more receivers of the same packets, such as a monitor", max_length=3,
     )
     source_id: int = setting(28, "Source ID in the MTP header", ge=0, le=255)
@@ -454,6 +484,7 @@ class Answers(Model):
     via: Name | None = setting(
         None, "Name of the link that sends them, from the address and port it listens on; null: a UDP socket of their own",
     )
+    torus: TorusFrom | None = setting(None, "The node that they leave from, to torus://NODE; null: a socket, or via")
     multicast_ttl: int = setting(
         1, "To a multicast group: routers that a packet may pass, and one; 1: it stays on the network", ge=1, le=255,
         too_small="receivers beyond a router get nothing", too_big="the packets burden networks that have no receiver",
@@ -2029,6 +2060,32 @@ class Gateware(Model):
         return ruled(self, Gateware)
 
 
+class Torus(Model):
+    """What a torus:// link needs: which torus, and which nodes may send here."""
+
+    file: str = setting(
+        ..., "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes", min_length=1,
+    )
+    senders: tuple[Annotated[int, Field(ge=0, le=63)], ...] = setting(
+        (), "Nodes that may send here, each into slots of its own with a key of its own; none: all other nodes", max_length=16,
+    )
+    slot_count: int = setting(
+        64,
+        "Payloads of each sender, and to each destination, that the node's memory has room for, each of the link's packet_bytes_max; a power of two",
+        unit="payloads", ge=2, le=4096, too_small="its sender waits for each credit to come back", too_big="the node has 4 MB",
+    )
+    wait_ms: int = setting(
+        1000,
+        "How long one call may wait for a receiver that has no room; then what is sent to it is dropped, and counted, until it has some",
+        unit="ms", ge=0, le=60000, too_small="packets are dropped while the simulation, which is slow, brings the credit",
+        too_big="one receiver that stands still holds up the thread that sends",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Torus:
+        return ruled(self, Torus)
+
+
 class Pcap(Model):
     """How a recording is played."""
 
@@ -2063,6 +2120,7 @@ LINKS = {
     "dpdk": "dpdk://ADDRESS:PORT, DPDK",
     "ucx": "ucx://ADDRESS:PORT, rings that remote writers fill through UCX",
     "gateware": "gateware://ADDRESS:PORT, a socket whose packets go through the simulated NIC, or a card with that NIC, whose own address it is",
+    "torus": "torus://NODE, the memory of a node of a simulated torus of RTL, which other nodes write",
     "pcap": "pcap://FILE, a recording to play",
 }
 
@@ -2084,6 +2142,9 @@ class LinkSections(Model):
     )
     gateware: Gateware | None = setting(
         None, "The NIC of a gateware:// link; null: a NIC, simulated at 10 Gb/s",
+    )
+    torus: Torus | None = setting(
+        None, "What only a torus:// link needs",
     )
     pcap: Pcap | None = setting(
         None, "How a pcap:// link plays its file; null: at its own pace",

@@ -10,11 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt
 
-from nanet.config.base import Core, Endpoint, Name, problem
+from nanet.config.base import Core, Endpoint, Name, check_endpoint, problem
 
-__all__ = ["Channels", "Core", "Endpoint", "Expression", "Mac", "Name", "Network", "PciAddress", "Quoted"]
+__all__ = ["Channels", "Core", "Endpoint", "Expression", "Mac", "Name", "Network", "PciAddress", "Quoted", "SendEndpoint"]
 
 CHANNEL_COUNT = 2048
+
+SendEndpoint = Annotated[str, AfterValidator(lambda url: check_endpoint(url, ("udp", "torus")))]
 
 
 def channel_numbers(items: Iterable[int | str]) -> tuple[int, ...]:

@@ -186,6 +186,8 @@ def node(link: LinkReading) -> list[Hop]:
     if not link["nic_counts"]:
         return []
     counts, name = NodeCounts(link), link["name"]
+    if counts.has("slots"):
+        return []  # a node of a torus: what others send to it, whose books are with them
     if counts.has("fibre"):
         return _floors(name, counts)
     found = [_node_port(f"{name}, port {port}", counts, port) for port in counts.ports]

@@ -13,6 +13,7 @@ Router, links and network interface are the RTL of gateware/rtl, verilated; docs
 a Verilator (`make links` in a clone); without one, Torus raises SetupError.
 """
 
+from nanet.torus.serve import ServedTorus
 from nanet.torus.torus import DIRECTIONS, MESSAGE_BYTES_MAX, Completion, NeighbourState, Region, Torus, native_torus
 
-__all__ = ["DIRECTIONS", "MESSAGE_BYTES_MAX", "Completion", "NeighbourState", "Region", "Torus", "native_torus"]
+__all__ = ["DIRECTIONS", "MESSAGE_BYTES_MAX", "Completion", "NeighbourState", "Region", "ServedTorus", "Torus", "native_torus"]

@@ -42,8 +42,21 @@ def parse_sick(text: str) -> tuple[int, int]:
     return int(node), int(says)
 
 
-def watch(torus: Torus, faults: Faults, beat_cycles: int, period_cycles: int, cycles: int, say: Callable[[str], None]) -> None:
-    """Watches a torus, does to it what `faults` names, and says what each node knows then. Raises SetupError."""
+@dataclass(frozen=True)
+class Known:
+    """What a node knows of the neighbour at one of its links."""
+
+    direction: str
+    text: str
+    """As NeighbourState.text."""
+    after_cycles: int | None
+    """From the faults until it was known; None: all is well, or there is no link."""
+
+
+def watch(
+    torus: Torus, faults: Faults, beat_cycles: int, period_cycles: int, cycles: int, say: Callable[[str], None]
+) -> list[list[Known]]:
+    """Watches a torus, does to it what `faults` names, and says what each node knows then, as lines and by node. Raises SetupError."""
     torus.watch(beat_cycles, period_cycles)
     torus.run(max(WARM_UP_CYCLES, 2 * beat_cycles))
     begin = torus.cycle
@@ -56,19 +69,24 @@ def watch(torus: Torus, faults: Faults, beat_cycles: int, period_cycles: int, cy
     for node, says in faults.sick:
         torus.host_says(node, says)
     torus.run(cycles)
-    for line in table(torus, begin):
+    known = [_known(torus, node, begin) for node in range(torus.size)]
+    for line in table(torus, known):
         say(line)
+    return known
 
 
-def table(torus: Torus, begin: int) -> list[str]:
-    """A line a node: what its own host and logic know of each other, then of each neighbour; with the cycles after `begin` when it was known."""
+def _known(torus: Torus, node: int, begin: int) -> list[Known]:
+    return [
+        Known(direction, state.text, None if state.text in ("ok", "-") else state.since_cycle - begin)
+        for direction, state in torus.neighbours(node).items()
+    ]
+
+
+def table(torus: Torus, known: list[list[Known]]) -> list[str]:
+    """A line a node: what its own host and logic know of each other, then of each neighbour; with the cycles until it was known."""
     rows = [["node", "x,y,z", "itself", *DIRECTIONS]]
-    for node in range(torus.size):
-        own = torus.own_state(node)
-        seen = [
-            state.text if state.text in ("ok", "-") else f"{state.text} +{state.since_cycle - begin}"
-            for state in torus.neighbours(node).values()
-        ]
-        rows.append([str(node), ",".join(map(str, torus.place(node))), own, *seen])
+    for node, neighbours in enumerate(known):
+        seen = [one.text if one.after_cycles is None else f"{one.text} +{one.after_cycles}" for one in neighbours]
+        rows.append([str(node), ",".join(map(str, torus.place(node))), torus.own_state(node), *seen])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -14,7 +14,7 @@
 #include "nanet/engine/kinds.hpp"
 #include "nanet/link/endpoint.hpp"
 
-#define NANET_LINKS(X) X(udp) X(xdp) X(dpdk) X(ucx) X(gateware) X(pcap)
+#define NANET_LINKS(X) X(udp) X(xdp) X(dpdk) X(ucx) X(gateware) X(torus) X(pcap)
 
 namespace nanet::engine {
 

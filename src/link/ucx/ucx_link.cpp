@@ -3,7 +3,6 @@
 #include "nanet/link/ucx.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <deque>
 
@@ -132,17 +131,7 @@ bool UcxLink::take_from(std::uint32_t ring_index, RxRoom& out) {
     if (!ring.waiting) return false;
   }
   const std::span<const std::byte> payload = *ring.waiting;
-  if (payload.size() > out.room_left()) return false;
-  const std::uint32_t offset = out.next_offset();
-  if (!payload.empty()) std::memcpy(out.room + offset, payload.data(), payload.size());
-  out.packets[out.packet_count++] = {.offset = offset,
-                                     .bytes = static_cast<std::uint16_t>(payload.size()),
-                                     .peer_port = static_cast<std::uint16_t>(ring_index + 1),
-                                     .peer_address = 0,
-                                     .flags = 0,
-                                     .reserved = 0};
-  out.used = offset + static_cast<std::uint32_t>(payload.size());
-  out.payload_bytes += payload.size();
+  if (!out.add(payload, static_cast<std::uint16_t>(ring_index + 1))) return false;
   ring.reader.give_back(payload);
   ring.waiting.reset();
   return true;

@@ -44,6 +44,8 @@ TEST(Kinds, AreFoundByName) {
   EXPECT_FALSE(kinds.link("pcap")->sends);
   EXPECT_FALSE(kinds.link("ucx")->names_senders);
   EXPECT_TRUE(kinds.link("udp")->sends);
+  EXPECT_EQ(kinds.link("udp")->sends_to, "udp");
+  EXPECT_EQ(kinds.link("torus")->sends_to, "torus");
 }
 
 TEST(Kinds, AnUnknownOneIsRefusedWithTheNearestAndAll) {
@@ -55,7 +57,7 @@ TEST(Kinds, AnUnknownOneIsRefusedWithTheNearestAndAll) {
   EXPECT_EQ(
       error_of([&] { kinds.link("upd"); }),
       "no link has the name 'upd' (neither nanet's own nor a plug-in's) did you mean 'udp'? known: udp, xdp, dpdk, ucx, gateware, "
-      "pcap");
+      "torus, pcap");
 }
 
 TEST(Kinds, ANameTwiceOrNoneIsRefused) {

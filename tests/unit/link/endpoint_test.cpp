@@ -31,6 +31,15 @@ TEST(Endpoint, ComesBackFromText) {
   EXPECT_EQ(parse_endpoint(to_string(endpoint)), endpoint);
 }
 
+TEST(Endpoint, IsANodeOfATorus) {
+  EXPECT_EQ(parse_endpoint("torus://0"), (Endpoint{"torus", 0, 0}));
+  EXPECT_EQ(parse_endpoint("torus://63"), (Endpoint{"torus", 63, 0}));
+  EXPECT_EQ(to_string(parse_endpoint("torus://63")), "torus://63");
+  EXPECT_EQ(problem_of("torus://64"), "cannot read endpoint 'torus://64' ('64' is no node 0..63) write it as torus://3");
+  for (const char* wrong : {"torus://", "torus://-1", "torus://3:6200", "torus://10.0.0.1"})
+    EXPECT_NE(problem_of(wrong), "") << wrong;
+}
+
 TEST(Endpoint, IsOfIpv6InBrackets) {
   const Endpoint endpoint = parse_endpoint("udp://[2001:DB8:0:0::1]:6200");
   EXPECT_TRUE(endpoint.address.is_ipv6());

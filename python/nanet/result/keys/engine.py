@@ -66,7 +66,7 @@ class LinkReading(TypedDict):
     ]
     nic_counts: Annotated[
         list[NicCounts],
-        "[what a node counts](#counters-of-a-node), port by port; empty for every other link, and for `answers`",
+        "[what a node counts](#counters-of-a-node), port by port, or [one of a torus](#counters-of-a-node-of-a-torus); empty for every other link",
     ]
     faults: Annotated[Counts | None, "packets by what the fault injector did to them; null without one"]
 
