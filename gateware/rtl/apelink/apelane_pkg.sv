@@ -6,7 +6,7 @@ package apelane_pkg;
 
   // LINE_BITS, of a lane in a cycle, says the code too.
   localparam int BITS_8B10B = 40;
-  localparam int BITS_64B66B = code_64b66b_pkg::HALF_BITS;
+  localparam int BITS_64B66B = 33;
   function automatic int slip_bits(input int line_bits);
     slip_bits = line_bits == BITS_64B66B ? 7 : 6;
   endfunction
