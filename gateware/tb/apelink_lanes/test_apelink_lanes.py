@@ -19,7 +19,8 @@ LINE_BITS = PARAMETERS.get("LINE_BITS", 40)
 IN_BLOCKS = LINE_BITS == 33  # 64b/66b; else 8b/10b
 SLIP_BITS = 7 if IN_BLOCKS else 6
 UP_CYCLES = (1600 if IN_BLOCKS else 600) + 3 * ROUND_TRIP  # more than any link-up takes
-LOSS_CYCLES = 300 if IN_BLOCKS else 40  # more than it takes to see that a lane's phase is another: every second header is right then
+# More than it takes to see that a lane's phase is another: every second header is right then.
+LOSS_CYCLES = 300 if IN_BLOCKS else 40
 TOTALS = [
     *("flagged", "down", "up", "down_lanes", "down_silent", "down_other"),
     *("failed_lane", "failed_order", "failed_skew", "failed_call", "code", "overflow"),
