@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from km3net_testdata import data_path
 from nanet import _core
 from nanet.cli.app import app
 from nanet.config import formats
@@ -71,12 +72,7 @@ def test_rates_are_those_that_were_asked_for() -> None:
 
 
 def test_photomultipliers_look_where_a_detector_file_says() -> None:
-    km3net_testdata = pytest.importorskip("km3net_testdata")
-    lines = (
-        Path(km3net_testdata.data_path("detx/orca_115strings_av23min20mhorizontal_18OMs_alt9mvertical_v1.detx"))
-        .read_text()
-        .splitlines()
-    )
+    lines = Path(data_path("detx/orca_115strings_av23min20mhorizontal_18OMs_alt9mvertical_v1.detx")).read_text().splitlines()
     said = np.array([[float(word) for word in line.split()[4:7]] for line in lines[2:33]])
     assert np.abs(km3_string_light.DIRECTIONS - said).max() < 0.01
 

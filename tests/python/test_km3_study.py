@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from nanet.bench import gpu as gpu_bench
+from nanet.bench import km3_gpu as gpu
 from nanet.config.errors import ConfigError
-from nanet.km3 import gpu, study
+from nanet.km3 import study
 from nanet.km3.detector import Detector
 from nanet.km3.study import Study, rate, run, share
 from nanet.km3.trigger import CHARGE, FLOOR, HIT, SIMPLE
@@ -46,8 +47,7 @@ def test_a_small_study_finds_its_muons_and_has_a_report() -> None:
     assert found["counted"] > 20
     assert found["value"] > 0.9
     assert result["purity"]["value"] > 0.9
-    if result["floors_per_gpu"] is None:
-        assert result["floors_per_gpu_why"]
+    assert (result["floors_per_gpu"], result["floors_per_gpu_why"]) == (None, "it was not asked for")
     assert result["floors_per_core"] > 0
     assert any(hit[5] for hit in result["display"]["hits"])
     page = render(make_study(result))
@@ -66,27 +66,30 @@ def test_more_energy_is_more_light_and_more_of_them_are_found(monkeypatch: pytes
     assert dim["efficiency"]["counted"] > 40
     assert dim["efficiency"]["high"] < bright["efficiency"]["low"]
     assert dim["seeds_mean"] < bright["seeds_mean"] / 2
-    result = run(Study(muon_slices=1, noise_slices=1, scan=False, energy_slices=0), lambda _: None)
+    of_gpu = (300.0, "", "GPU of a test")
+    result = run(Study(muon_slices=1, noise_slices=1, scan=False, energy_slices=0), lambda _: None, lambda *_: of_gpu)
     result["efficiency_by_energy"] = [dim, bright]
-    assert "Efficiency against energy" in render(make_study(result))
+    page = render(make_study(result))
+    assert "Efficiency against energy" in page
+    assert "300 (GPU of a test)" in page
 
 
 def test_floors_of_a_gpu_are_what_its_program_measures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A program that says 110 M hits/s and 120 M seeds/s: 330 kHz and 8.5 kHz of a floor take 0.3 % and 0.007 % of the GPU."""
-    assert gpu.floors(330e3, 8.5e3, tmp_path, print).why
+    assert gpu.floors(330e3, 8.5e3, tmp_path, print)[1]
     monkeypatch.setattr(gpu_bench, "check_gpu", lambda: None)
-    none = gpu.floors(330e3, 8.5e3, tmp_path, print)
-    assert none.floors is None
-    assert "bench_gpu_km3 is not in" in none.why
+    floors, why, _ = gpu.floors(330e3, 8.5e3, tmp_path, print)
+    assert floors is None
+    assert "bench_gpu_km3 is not in" in why
     program = tmp_path / "bench_gpu_km3"
     lines = ("# program: bench_gpu_km3", "# gpu: GPU of a test", "what,per_s", "kernel,2e8", "with_copies,1.1e8", "seeds_gpu,1.2e8")
     program.write_text("#!/bin/sh\n(" + "; ".join(f"echo '{line}'" for line in lines) + ') > "$2"\n')
     program.chmod(0o755)
-    found = gpu.floors(330e3, 8.5e3, tmp_path, print)
-    assert (found.name, found.why) == ("GPU of a test", "")
-    assert found.floors == pytest.approx(1 / (330e3 / 1.1e8 + 8.5e3 / 1.2e8))
+    floors, why, name = gpu.floors(330e3, 8.5e3, tmp_path, print)
+    assert (name, why) == ("GPU of a test", "")
+    assert floors == pytest.approx(1 / (330e3 / 1.1e8 + 8.5e3 / 1.2e8))
     program.write_text("#!/bin/sh\nexit 2\n")
-    assert "failed" in gpu.floors(330e3, 8.5e3, tmp_path, print).why
+    assert "failed" in gpu.floors(330e3, 8.5e3, tmp_path, print)[1]
 
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,7 @@ def km3_study(
     """
     import yaml
 
+    from nanet.bench import km3_gpu
     from nanet.km3.study import Study, run
     from nanet.report import write_report
     from nanet.result import files
@@ -116,7 +117,8 @@ def km3_study(
         chosen[name] = yaml.safe_load(value)
     if "slice_ns" in chosen:
         raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
-    result = run(Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen, energy_slices, programs), _say)
+    study = Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen, energy_slices)
+    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say))
     files.write_json(json_file, dict(result))
     write_report(result, html_file)
     found, noise = result["efficiency_5_seeds"], result["noise_events_per_s"]

@@ -6,14 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nanet.config.components import Km3Trigger
-from nanet.km3 import gpu
 from nanet.km3.needs import stats
 from nanet.km3.trigger import Found, Trigger
 from nanet.km3.truth import HITS_KIND, LIGHT_PE_M, SAME_NS, SEEDS_MUON, Muon, Tower, display_of, light_of_energy, seed_kinds
@@ -43,7 +41,15 @@ class Study:
     scan: bool = True
     trigger: dict[str, Any] = field(default_factory=dict)
     energy_slices: int = 25
-    gpu_programs: Path | None = None
+
+
+OfGpu = Callable[[float, float], tuple[float | None, str, str]]
+"""How many floors, with so many hits and L1 seeds a second each, a GPU serves; or None, and why that is not known; and which GPU."""
+
+
+def not_asked(_hits_per_s: float, _seeds_per_s: float) -> tuple[float | None, str, str]:
+    """No GPU."""
+    return None, "it was not asked for", ""
 
 
 class Books(NamedTuple):
@@ -129,7 +135,7 @@ class Judged:
         return np.concatenate(times), np.concatenate(pms), np.concatenate(events)
 
 
-def run(study: Study, say: Callable[[str], None]) -> StudyResult:
+def run(study: Study, say: Callable[[str], None], ask_gpu: OfGpu = not_asked) -> StudyResult:
     """The result. Raises SetupError for cuts that make no sense."""
     chosen = dict(study.trigger)
     sets = [chosen, *(cuts for cuts in SCAN if study.scan)]
@@ -148,7 +154,7 @@ def run(study: Study, say: Callable[[str], None]) -> StudyResult:
     mine = books[0]
     noise = noisy[0].trigger.counts
     floor_s = noise_s * len(noise_tower.detector.floors)
-    of_gpu = gpu.floors(noise["hits_in"] / floor_s, noise["seeds"] / floor_s, study.gpu_programs, say)
+    of_gpu, why_no_gpu, gpu = ask_gpu(noise["hits_in"] / floor_s, noise["seeds"] / floor_s)
     points = [
         _point(cuts, judged.trigger.counts["events"], judged.cpu_s, book, noise_s)
         for cuts, judged, book in zip(sets[1:], noisy[1:], books[1:], strict=True)
@@ -171,9 +177,9 @@ def run(study: Study, say: Callable[[str], None]) -> StudyResult:
         "noise_seeds_per_s": rate(noisy[0].trigger.counts["seeds"], noise_s),
         "purity": share(mine.events_of_muons, mine.events),
         **capacity,  # type: ignore[typeddict-item]
-        "floors_per_gpu": of_gpu.floors,
-        "floors_per_gpu_why": of_gpu.why,
-        "gpu": of_gpu.name,
+        "floors_per_gpu": of_gpu,
+        "floors_per_gpu_why": why_no_gpu,
+        "gpu": gpu,
         "slice_ms": tower.slice_ns * 1e-6,
         "scan": points,
         "display": _display(bright[0], muons, tower),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from nanet.bench import gpu
 
@@ -14,16 +13,10 @@ PART = "km3"
 COLUMNS = {PART: ("what", "per_s")}
 
 
-class Floors(NamedTuple):
-    """floors: None where it was not measured, and `why`."""
-
-    floors: float | None
-    why: str
-    name: str
-
-
-def floors(hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None]) -> Floors:
-    """Of floors with so many hits and L1 seeds a second, each. programs: folder of the bench_gpu programs."""
+def floors(
+    hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None]
+) -> tuple[float | None, str, str]:
+    """How many floors with so many hits and L1 seeds a second, each; or None, and why it was not measured; and which GPU. programs: folder of the bench_gpu programs."""
     try:
         gpu.check_gpu()
         program = gpu.find_programs(programs, [PART], say)[PART]
@@ -32,7 +25,7 @@ def floors(hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Ca
         per_s = {str(row["what"]): float(row["per_s"] or 0) for row in measured.rows}
         busy = hits_per_s / per_s["with_copies"] + seeds_per_s / per_s["seeds_gpu"]
     except gpu.GpuBenchError as error:
-        return Floors(None, str(error), "")
+        return None, str(error), ""
     except (KeyError, ZeroDivisionError):
-        return Floors(None, f"{program.name} wrote no figures", "")
-    return Floors(1 / busy, "", measured.facts.get("gpu", "unknown"))
+        return None, f"{program.name} wrote no figures", ""
+    return 1 / busy, "", measured.facts.get("gpu", "unknown")
