@@ -79,7 +79,9 @@ class PortBench:
 
     async def run(self, run: int, slice_frames: int) -> Tower:
         dut = self.dut
-        await self.bench.wait(1)  # what was waited for may be an edge of the link's clock at the same moment as one of the core's: a pulse would end as it begins
+        await self.bench.wait(
+            1
+        )  # what was waited for may be an edge of the link's clock at the same moment as one of the core's: a pulse would end as it begins
         dut.run.value, dut.run_second.value, dut.slice_frames.value = run, SECOND, slice_frames
         dut.run_begins.value, dut.enable.value = 1, 1
         await self.bench.wait(1)
