@@ -19,6 +19,9 @@ def floors(
     """How many floors with so many hits and L1 seeds a second, each; or None, and why it was not measured; and which GPU. programs: folder of the bench_gpu programs."""
     try:
         gpu.check_gpu()
+    except gpu.GpuBenchError as error:
+        return None, str(error).partition(") ")[0] + ")", ""  # what it suggests is of the other bench
+    try:
         program = gpu.find_programs(programs, [PART], say)[PART]
         with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
             measured = gpu.run_program(program, PART, [], Path(folder) / "km3.csv", say, COLUMNS)
