@@ -16,12 +16,23 @@ using Message = Km3Control::Message;
 
 constexpr std::array<std::byte, 4> kRequest{std::byte{'K'}, std::byte{'M'}, std::byte{'3'}, std::byte{'C'}};
 constexpr std::array<std::byte, 4> kAnswer{std::byte{'K'}, std::byte{'M'}, std::byte{'3'}, std::byte{'A'}};
-constexpr std::size_t kCommandAt = 6, kSequenceAt = 8, kParameterAt = 12, kReservedAt = 14;
+constexpr std::size_t kCommandAt = 6, kStatusAt = 7, kSequenceAt = 8, kParameterAt = 12, kReservedAt = 14, kTimeAt = 20;
 
 std::optional<Message> message_of(std::span<const std::byte> bytes, const std::array<std::byte, 4>& magic) {
   Message message{};
   if (bytes.size() != message.size() || !std::equal(magic.begin(), magic.end(), bytes.begin())) return std::nullopt;
   std::copy(bytes.begin(), bytes.end(), message.begin());
+  return message;
+}
+
+// What has to be 0 in one tells a request from two that have lost words between them.
+std::optional<Message> request_of(std::span<const std::byte> bytes) {
+  const auto message = message_of(bytes, kRequest);
+  const auto is_zero = [](std::byte one) { return one == std::byte{}; };
+  if (!message || !is_zero((*message)[kStatusAt]) || !is_zero((*message)[kReservedAt]) || !is_zero((*message)[kReservedAt + 1]) ||
+      !std::all_of(message->begin() + kTimeAt, message->end(), is_zero)) {
+    return std::nullopt;
+  }
   return message;
 }
 
@@ -56,7 +67,7 @@ std::optional<Km3Control::Request> Km3Control::next_request() {
   while (const auto request = host_.receive(room)) {
     Floor& floor = floors_[request->socket];
     ++floor.requests;
-    const auto message = message_of(std::span(room).first(request->bytes), kRequest);
+    const auto message = request_of(std::span(room).first(request->bytes));
     if (!message) {
       ++floor.bad_request;
       continue;
@@ -76,7 +87,7 @@ bool Km3Control::heard(std::size_t port, std::vector<std::uint8_t>& bytes) {
   bool is_torn = false;
   const std::uint64_t before = floor.heard;
   while (all.size() - at >= kKm3ControlBytes) {
-    const auto message = message_of(all.subspan(at, kKm3ControlBytes), kRequest);
+    const auto message = request_of(all.subspan(at, kKm3ControlBytes));
     if (!message) {  // one before it lost words: the next one begins with a word
       floor.torn += is_torn ? 0 : 1;
       is_torn = true;

@@ -46,8 +46,6 @@ class Km3Control {
   bool has_answers() const;                                                    // that wait for a frame
   std::vector<std::uint16_t> words(std::size_t port, std::size_t words_most);  // of those that go with the next one, whole ones
   void came_up(std::size_t port, std::span<const std::byte> payload);          // to who asked
-  bool wait(std::uint64_t timeout_ns) { return host_.wait(timeout_ns); }       // for a request
-  const Endpoint& endpoint(std::uint32_t port) const { return host_.endpoint(port); }
 
   NicCounts counts(std::uint32_t port) const;
 

@@ -456,6 +456,36 @@ TEST_F(Km3ControlTest, FloorsThatSendNothingAnswer) {
   check_control();
 }
 
+// Words of a request are lost, any number of them from its end: the next one is whole, and nothing is asked of a floor that no one asked.
+TEST_F(Km3ControlTest, ARequestThatLostWordsCostsNoOther) {
+  GatewareFloors floors{.floors = 2};
+  std::unique_ptr<ReplySockets> free;
+  std::tie(free, floors.control) = pair_of_ports();
+  free.reset();
+  floors.floor_control = floor_control;
+  Km3Control own(floors);
+  const Message cut = message("KM3C", 1, 0x01020304, 2), whole = message("KM3C", 1, 0x05060708, 2);
+  Bytes room(64);
+  for (std::size_t left = 2; left < cut.size(); left += 2) {
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t k = 0; k < left; ++k) bytes.push_back(std::to_integer<std::uint8_t>(cut[k]));
+    for (const std::byte one : whole) bytes.push_back(std::to_integer<std::uint8_t>(one));
+    for (const std::byte one : whole) bytes.push_back(std::to_integer<std::uint8_t>(one));
+    own.heard(0, bytes);
+    std::size_t good = 0;
+    for (int look = 0; look < 2000 && good == 0; ++look) {
+      while (const auto request = programs->receive(room)) {
+        const bool is_whole = std::equal(whole.begin(), whole.end(), room.begin());
+        good += is_whole ? 1 : 0;
+        EXPECT_TRUE(is_whole || std::to_integer<unsigned>(room[6]) > 5) << left;  // else it is a command that there is not
+      }
+    }
+    EXPECT_GE(good, 1u) << left;
+    bytes.clear();
+  }
+  EXPECT_GT(own.counts(0).counts[4].second, 10u);  // torn
+}
+
 TEST_F(Km3ControlTest, WhatIsNoSlowControlHasAName) {
   const Message good = message("KM3C", 1, 5);
   ask(0, std::span(good).first(27));
