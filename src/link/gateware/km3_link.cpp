@@ -2,6 +2,8 @@
 #include "link/gateware/km3_link.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "nanet/setup_error.hpp"
@@ -196,6 +198,7 @@ void Km3Link::take_from_wire(std::uint64_t now_ns) {
 }
 
 RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
+  if (readers_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
   const std::lock_guard lock(mutex_);
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
@@ -239,7 +242,7 @@ bool Km3Link::finished() const {
 }
 
 LinkStats Km3Link::stats() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   LinkStats stats = own_;
   {
     const Reading reading(*this);
@@ -254,13 +257,13 @@ LinkStats Km3Link::stats() const {
 }
 
 std::optional<NicTimes> Km3Link::nic_times() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   const Reading reading(*this);
   return nic_->receiver.times("RTL, simulated");
 }
 
 std::vector<NicCounts> Km3Link::nic_counts() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   const Reading reading(*this);
   NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
   for (std::size_t k = 0; k < kKm3Fates; ++k) fibre.counts.emplace_back(kKm3FateNames[k], slots_.fate(static_cast<Km3Fate>(k)));

@@ -5,6 +5,7 @@
 // The detector's time is the simulation's: it stands until the next slice has come, or slow control is to go by a link.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -72,10 +73,19 @@ class Km3Link final : public Link {
   bool moves() const { return (run_ || control_) && !floors().stand(); }  // until the next frames are due
   bool is_busy() const;
 
+  // For whoever reads: the thread that receives, which is busy for long where slow control goes by, lets it in.
+  std::unique_lock<std::mutex> reading_lock() const {
+    readers_.fetch_add(1);
+    std::unique_lock lock(mutex_);
+    readers_.fetch_sub(1);
+    return lock;
+  }
+
   const GatewareConfig config_;
   const std::unique_ptr<Link> wire_;
   const std::uint32_t slice_frames_;
-  mutable std::mutex mutex_;  // over all that follows: whatever reads a register lets the node's time go on
+  mutable std::mutex mutex_;             // over all that follows: whatever reads a register lets the node's time go on
+  mutable std::atomic<int> readers_{0};  // that wait for it
   std::unique_ptr<Nic> nic_;
   Km3Slots slots_;
   std::optional<Km3Run> run_;

@@ -160,7 +160,7 @@ bool Km3Slots::ready(std::uint64_t now_ns, bool at_end) {
 }
 
 bool Km3Slots::is_quiet(std::uint64_t now_ns) const {
-  return run_ && held_ == 0 && !next_run() && now_ns - arrived_ns_ >= kPatienceNs;
+  return run_ && held_ == 0 && !next_run() && now_ns - arrived_ns_ >= kQuietNs;
 }
 
 bool Km3Slots::may_answer(std::size_t floor, std::uint32_t place) const {

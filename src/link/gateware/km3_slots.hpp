@@ -43,6 +43,7 @@ inline constexpr std::array<std::string_view, kKm3Fates> kKm3FateNames{"carried"
 class Km3Slots {
  public:
   static constexpr std::uint64_t kPatienceNs = 300'000'000;  // so long a stream that has said nothing is waited for
+  static constexpr std::uint64_t kQuietNs = 3'000'000'000;   // so long nothing at all has come before a slice goes by without data
 
   struct Floors {
     std::uint8_t tower = 0;

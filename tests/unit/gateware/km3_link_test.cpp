@@ -424,7 +424,7 @@ TEST_F(Km3ControlTest, DataAreTheSameBesideIt) {
     }
     serve(30);
   }
-  serve(700);
+  serve(3500);
   for (const auto& [key, unit] : sent) {
     const bool is_hits = std::get<1>(key) == 1;
     EXPECT_TRUE(is_hits ? by_module(found[key]) == by_module(unit) : found[key] == unit);
@@ -445,7 +445,9 @@ TEST_F(Km3ControlTest, FloorsThatSendNothingAnswer) {
   serve(700);
   const std::size_t units = found.size();
   ask(1, message("KM3C", 2, 7));
-  serve(700);
+  serve(1500);
+  EXPECT_TRUE(came_back[1].empty());  // a floor that is late is waited for
+  serve(2000);
   ASSERT_EQ(came_back[1], std::vector<Message>{message("KM3A", 2, 7)});
   EXPECT_EQ(found.size(), units);  // a frame with an answer is no empty unit
   EXPECT_EQ((counts().at({"km3", 1, "missing"})), 0u);
