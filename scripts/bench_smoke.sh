@@ -58,6 +58,7 @@ EOF
 }
 smoke repeat_s assemble --format ejfat
 smoke server_busy.round_trip_us.p99_9 km3-control
+smoke hits_unexplained km3-burst
 
 notes=()
 if [[ -x $build/bench/gateware/bench_gateware ]]; then

@@ -181,7 +181,7 @@ package nic_counts_pkg;
     logic from_host;
     logic to_host;
   } node_counts_t;
-  localparam int KM3_COUNTS = 38;
+  localparam int KM3_COUNTS = 39;
   typedef struct packed {
     logic to_floor_cut;
     logic to_floor_full;
@@ -193,6 +193,7 @@ package nic_counts_pkg;
     logic packet;
     logic missing;
     logic placed;
+    logic control_only;
     logic unplaced;
     logic full;
     logic overrun;

@@ -20,6 +20,7 @@ from nanet.cli import km3_demo
 from nanet.config import EngineConfig
 from nanet.config.components import Tower
 from nanet.km3.demo import problems
+from nanet.result import books
 from nanet.run import km3_tower
 from nanet.run.process import EngineProcess
 
@@ -94,6 +95,40 @@ def test_a_floor_that_is_gone_has_a_name_and_the_others_go_on() -> None:
     assert counters["units_absent"] == 9
     assert counters["units_bad_time"] == 2 + 4
     assert counters["units_used"] == 12 * FLOORS - 9
+
+
+def test_hits_older_than_their_slice_are_named_and_no_other_hit_is_touched() -> None:
+    """One in fifty of noise is 300 ms older than it should be: six slices."""
+    (port,) = free_ports(1)
+    quiet = {"tail_share": 0, "charge_sigma_pe": 0}  # every hit is over threshold
+    with EngineProcess(engine(port)) as process:
+        sent = km3_tower.run(tower(port, hydrophones=False, instruments=False, noise=quiet, faults={"old_hits": 0.02}))
+        ended = process.stop()
+    counters = ended["counters"]
+    assert counters["units_used"] == 12 * FLOORS
+    assert sent["hits"] == counters["hits_used"] + counters["hits_bad_time"] + counters["hits_below_threshold"]
+    old = 0.02 * sent["hits"]
+    assert abs(counters["hits_bad_time"] - old) < 6 * math.sqrt(old)
+    assert ended["losses"] == {"hits_bad_time": counters["hits_bad_time"]}
+
+
+def test_packets_with_a_wrong_bit_in_any_field_are_named() -> None:
+    """Of each field some: nothing is unexplained, and what the floors said else is judged. A bit in a hit no one can see, but what it makes of its time or its PM."""
+    (port,) = free_ports(1)
+    with EngineProcess(engine(port)) as process:
+        sent = km3_tower.run(tower(port, duration_s=1.2, hydrophones=False, instruments=False, faults={"damage": 0.05}))
+        ended = process.stop()
+    counters = ended["counters"]
+    damaged = sent["damaged_fields"]
+    assert min(damaged.values()) > 0, damaged
+    refused = sum(count for name, count in counters.items() if name in books.PACKET_REFUSALS)
+    assert sent["packets_sent"] == counters["packets_accepted"] + refused
+    assert refused >= damaged["magic"]
+    assert ended["balance"]["unexplained_packets"] == 0
+    assert counters["units_handed_over"] == sum(counters[name] for name in ("units_used", "units_passed_over", *books.UNITS_UNUSED))
+    assert counters["hits_used"] + counters["hits_below_threshold"] + counters["hits_bad_time"] <= sent["hits"]
+    whole = sent["hits"] / sent["packets_sent"] * (sent["packets_sent"] - sum(damaged.values()))
+    assert counters["hits_used"] + counters["hits_below_threshold"] > 0.6 * whole
 
 
 def test_slow_control_is_answered_and_starts_the_run() -> None:

@@ -64,7 +64,9 @@ def node_counts(*, overflow: int = 0, packet: int = 100, complete: int = 1440) -
 def floor_counts() -> list[dict[str, Any]]:
     """A node with links of two floors. 50 packets came, of which 3 could not go and 2 wait; each floor sent 100 frames, of which one was bad, and the host had no
     buffer for one of 200 packets."""
-    drops = dict.fromkeys(("drop_head", "drop_floor", "drop_cut", "drop_code", "drop_symbol", "unplaced", "full", "overrun"), 0)
+    drops = dict.fromkeys(
+        ("drop_head", "drop_floor", "drop_cut", "drop_code", "drop_symbol", "unplaced", "control_only", "full", "overrun"), 0
+    )
     km3 = drops | {"drop_crc": 1, "placed": 99}
     none = ("bad_head", "wrong_floor", "no_slot", "wrong_run", "wrong_time", "too_late", "again", "bad_record", "no_frame")
     fibre = {"received": 50, "carried": 45, "untimed": 2, "no_room": 1, "held": 2} | dict.fromkeys(none, 0)
@@ -72,6 +74,7 @@ def floor_counts() -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = [{"name": "fibre", "port": None, "counts": fibre}]
     for port in (0, 1):
         groups.append({"name": "floor", "port": port, "counts": {"frames": 100}})
+        groups.append({"name": "link_state", "port": port, "counts": {"aligned": 1, "slip_bits": 7}})
         groups.append({"name": "km3", "port": port, "counts": km3 | packets})
     groups.append({"name": "host", "port": None, "counts": {"stored": 199, "no_buffer": 1}})
     return [*groups, {"name": "given", "port": None, "counts": {"packets": 199}}]

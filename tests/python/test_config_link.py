@@ -29,6 +29,7 @@ OWN: dict[str, Any] = {"device": "net_af_packet0,iface=eth1", "payload_memory": 
 CARD: dict[str, Any] = {"card": "0000:65:00.0", "mac": "02:00:00:00:00:01"}
 TORUS: dict[str, Any] = {"endpoint": "torus://3", "torus": {"file": "/dev/shm/torus"}}
 NODE: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:6200", "protocol": "m2egp", "gateware": {"merge": {}}}
+SLOW_CONTROL = {"control": "udp://127.0.0.1:7300", "floor_control": "udp://127.0.0.1:7500"}
 FLOORS: dict[str, Any] = {"endpoint": "gateware://10.0.0.1:7100"}
 TWO_SOURCES = [{"name": "a"}, {"name": "b", "source_sub_id": 1}]
 ON_GPU: dict[str, Any] = {"device": "0000:3b:00.0", "payload_memory": "gpu", "split_bytes": 66}
@@ -159,6 +160,14 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         (FLOORS | {"gateware": {"floors": {}, "line_gbps": 1}}, "there is line_gbps with floors (their links have mbps)"),
         (FLOORS | {"gateware": {"floors": {"slice_us": 1050}}}, "there are slices of 1050 us (they are whole frames of 100 us)"),
         (FLOORS | {"gateware": {"floors": {"floors": 5}}}, "gateware.floors.floors"),
+        (
+            FLOORS | {"gateware": {"floors": {"control": "udp://127.0.0.1:7300"}}},
+            "there is one of control and floor_control (slow control goes from the one to the other by the links)",
+        ),
+        (
+            FLOORS | {"gateware": {"floors": SLOW_CONTROL | {"slice_us": 100}}},
+            "there is slow control with slices of one frame",
+        ),
         (FLOORS | {"gateware": {"floors": {"mbps": 1000}}}, "gateware.floors.mbps"),
         ({"endpoint": "pcap://"}, "names no file"),
         ({"endpoint": "pcap://a.pcap", "interface": "eth1"}, "it plays a file"),
@@ -289,6 +298,14 @@ def test_answers_cannot_leave_by_a_link_that_only_receives(endpoint: str, why: s
     data = with_link(endpoint=endpoint)
     data["answers"]["via"] = "board"
     assert why in only_problem(data)
+
+
+def test_answers_do_not_leave_by_links_of_floors() -> None:
+    data = yaml.safe_load((Path(__file__).parents[2] / "examples" / "km3.yaml").read_text())
+    data["links"][0] |= FLOORS | {"packet_bytes_max": 8960, "gateware": {"floors": SLOW_CONTROL}}
+    assert validated(engine.EngineConfig, data).links[0].gateware is not None
+    data["answers"]["via"] = "tower"
+    assert "only slow control goes over the links of floors" in only_problem(data)
 
 
 UCX = {"endpoint": "ucx://127.0.0.1:6200"}

@@ -17,7 +17,7 @@ from typing import Any
 
 import made_up
 import pytest
-from made_up_nic import nic_times, node_counts
+from made_up_nic import floor_counts, nic_times, node_counts
 from nanet import _core
 from nanet.config import ConfigError, EngineConfig, Metrics
 from nanet.config.errors import validated
@@ -148,6 +148,15 @@ def test_every_counter_is_exposed_with_its_place(accept: str) -> None:
     assert total(found, "nanet_uptime_seconds") == 12.5
     assert total(found, "nanet_build_info", version=_core.build_info()["version"]) == 1
     assert total(found, "process_open_fds") > 0
+
+
+def test_how_a_link_of_a_floor_is_is_no_counter() -> None:
+    engine = MadeUpEngine()
+    engine.links[0]["nic_counts"] = floor_counts()
+    found = samples(scrape(engine))
+    assert total(found, "nanet_nic_link_state", link="in", port="1", state="slip_bits") == 7
+    assert total(found, "nanet_nic_counts_total", link="in", port="1", group="km3", counter="placed") == 99
+    assert not [one for one, of in found if one == "nanet_nic_counts_total" and dict(of)["group"] == "link_state"]
 
 
 def test_counters_of_a_node_are_exposed_by_port() -> None:

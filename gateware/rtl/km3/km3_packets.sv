@@ -4,7 +4,9 @@
 // Contract
 //   * Frames come as of km3_buffer, and wait. Packets leave a word a cycle or with gaps, never held up; m_meta holds from a packet's first word to its last.
 //   * A floor puts whole records into a slot of a frame. Then a packet has whole records, and what is left after a frame that is missing is good.
-//   * Frames: placed + unplaced: those that come while `enable` is down, before the run, or too far ahead (km3_slice).
+//   * Frames: placed + unplaced + control_only. Those that come before the run or too far ahead (km3_slice) have no place, and of them slow control leaves
+//     alone: where a floor is asked before there is a run, its answers are to come. unplaced: data of it are lost, or `enable` is down, when nothing leaves;
+//     control_only: it has none.
 //   * A kind without data in a frame has no packet, but in the last frame of a slice, whose packet is the last of its unit. Of slow control there is none.
 //   * After frames that are missing in a slice (`missing`, a pulse), the places of what follows begin HOLE_BYTES further, and running numbers one: the unit
 //     has a hole. Of a hydrophone, whose places are times, nothing more of that slice is sent (sound_cut, a packet each).
@@ -39,6 +41,7 @@ module km3_packets #(
     output logic packet,
     output logic placed,
     output logic unplaced,
+    output logic control_only,
     output logic missing,
     output logic sound_cut
 );
@@ -103,9 +106,12 @@ module km3_packets #(
       .ns,
       .ticks
   );
+  wire has_data = words[GROUPS-2:0] != '0;
+  wire has_control = words[GROUPS-1] != '0;
+  logic no_place;  // of the frame: what has a place in a slice is passed over
   assign begins_run = run_waits && state == IDLE;
   assign asks = state == ASK;
-  assign computes = state == WAIT && in_slice && !unwanted;
+  assign computes = state == WAIT && in_slice && (!unwanted || has_control);
 
   // --- where in it: a group, its stream ---
   logic [GROUP_BITS-1:0] group;
@@ -145,7 +151,7 @@ module km3_packets #(
   wire takes = s_axis_tvalid && s_axis_tready;
 
   always_ff @(posedge clk) begin
-    {m_axis_tvalid, m_axis_tlast, packet, placed, unplaced, missing, sound_cut} <= '0;
+    {m_axis_tvalid, m_axis_tlast, packet, placed, unplaced, control_only, missing, sound_cut} <= '0;
     for (int k = 0; k < 8; k++) if (state != WORDS) m_axis_tdata[8*k+:8] <= head_word[8*(7-k)+:8];
     if (state == WORDS) m_axis_tdata <= s_axis_tdata;
     m_axis_tkeep <= state == WORDS ? s_axis_tkeep : '1;
@@ -153,10 +159,12 @@ module km3_packets #(
       ASK: state <= WAIT;
       WAIT: begin
         if (in_slice) begin
-          unplaced <= unwanted;
+          unplaced <= unwanted && has_data;
+          control_only <= unwanted && !has_data;
           placed <= !unwanted;
           missing <= !unwanted && was_missing;
-          state <= unwanted ? REST : ABOUT;
+          no_place <= unwanted;
+          state <= unwanted && !has_control ? REST : ABOUT;
           if (!unwanted) begin
             fresh_run <= 1'b0;
             for (int s = 0; s < STREAMS; s++) begin
@@ -191,6 +199,7 @@ module km3_packets #(
           if (int'(stream) == s) {offset, sequence_number} <= {offsets[s], sequences[s]};
         end
         if (control) state <= count == '0 ? NEXT : WORDS;
+        else if (no_place) state <= count == '0 ? NEXT : SKIP;
         else if (cut[stream]) begin
           sound_cut <= count != '0 || ends_unit;
           state <= count == '0 ? NEXT : SKIP;
@@ -254,7 +263,7 @@ module km3_packets #(
     if (rst) begin
       state <= IDLE;
       run_waits <= 1'b0;
-      {m_axis_tvalid, m_axis_tlast, packet, placed, unplaced, missing, sound_cut} <= '0;
+      {m_axis_tvalid, m_axis_tlast, packet, placed, unplaced, control_only, missing, sound_cut} <= '0;
     end
   end
   assign m_meta = meta;

@@ -10,7 +10,7 @@
 //     gps_* are of ref_clk, the link's pins as of km3_shore. rst, of clk, is a flip-flop. link_rst, a level of clk, begins the link anew.
 //   * m_axis_*, as of port_queue: the host alone is asked for. s_axis_*: payloads for the floor, which never wait (km3_down).
 //   * settings.floor is also the floor whose frames are wanted. Status is of clk, and follows.
-//   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + overrun + full; packet =
+//   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + control_only + overrun + full; packet =
 //     queue_full + what leaves by m_axis_*; payloads = to_floor + to_floor_cut + to_floor_full.
 module km3_port #(
     parameter int PORTS = 4,  // of the node
@@ -249,6 +249,7 @@ module km3_port #(
       .packet(counts.packet),
       .placed(counts.placed),
       .unplaced(counts.unplaced),
+      .control_only(counts.control_only),
       .missing(counts.missing),
       .sound_cut(counts.sound_cut)
   );

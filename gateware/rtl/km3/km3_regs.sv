@@ -287,10 +287,10 @@ module km3_regs (
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h130 + (12)'(i0) * 12'h40);
         end
         for(int i0=0; i0<4; i0++) begin
-            decoded_reg_strb.floor_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h12f);
-            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h12f);
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h12f);
-            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h12f);
+            decoded_reg_strb.floor_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
         end
         decoded_reg_strb.km3_count = cpuif_req_masked & (cpuif_addr >= 12'hc00) & (cpuif_addr <= 12'hc00 + 12'h2f);
         is_external |= cpuif_req_masked & (cpuif_addr >= 12'hc00) & (cpuif_addr <= 12'hc00 + 12'h2f);
@@ -1000,7 +1000,7 @@ module km3_regs (
             end
         end
         for(int i0=0; i0<4; i0++) begin
-            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h12f)) begin
+            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137)) begin
                 readback_data_var = hwif_in.floor_count[i0].rd_data;
             end
         end

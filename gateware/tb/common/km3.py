@@ -113,7 +113,9 @@ class Tower:
     second: int
     slice_frames: int
     packets: list[Sent] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("placed", "unplaced", "missing", "sound_cut"), 0))
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("placed", "unplaced", "control_only", "missing", "sound_cut"), 0)
+    )
 
     def __post_init__(self) -> None:
         self.slice = -1
@@ -127,7 +129,7 @@ class Tower:
         index = seconds * self.geometry.frames_per_s + frame.number
         slice_number, place = divmod(index, self.slice_frames)
         if slice_number < max(self.slice, 0):
-            self.counts["unplaced"] += 1
+            self.outside(frame)
             return
         self.counts["placed"] += 1
         if slice_number != self.slice:
@@ -143,11 +145,24 @@ class Tower:
         self.due = index + 1
         self._packets(frame, ends=place == self.slice_frames - 1)
 
+    def outside(self, frame: Frame) -> None:
+        """A frame without a place in the run: slow control's answers leave alone."""
+        self.counts["unplaced" if any(frame.slots[:9]) else "control_only"] += 1
+        self._answers(frame)
+
+    def _arrival_ns(self, frame: Frame) -> int:
+        return frame.second * 10**9 + frame.number * (10**9 // self.geometry.frames_per_s)
+
+    def _answers(self, frame: Frame) -> None:
+        words = frame.slots[9]
+        if words:
+            self.packets.append(Sent(3, struct.pack(f"<{len(words)}H", *words), self._arrival_ns(frame)))
+
     def _packets(self, frame: Frame, *, ends: bool) -> None:
         modules = [frame.slots[at : at + self.geometry.together] for at in range(0, 6, self.geometry.together)]
         groups = [(0, [word for slot in slots for word in slot]) for slots in modules]
         groups += [(stream, frame.slots[5 + stream]) for stream in (1, 2, 3)]
-        arrival_ns = frame.second * 10**9 + frame.number * (10**9 // self.geometry.frames_per_s)
+        arrival_ns = self._arrival_ns(frame)
         for at, (stream, words) in enumerate(groups):
             last = ends and (stream > 0 or at == len(modules) - 1)
             if not words and not last:
@@ -159,8 +174,7 @@ class Tower:
             self.packets.append(Sent((0, 1, 1, 2)[stream], self._head(frame, stream, last) + data, arrival_ns))
             self.offsets[stream] += len(data)
             self.sequences[stream] += 1
-        if frame.slots[9]:
-            self.packets.append(Sent(3, struct.pack(f"<{len(frame.slots[9])}H", *frame.slots[9]), arrival_ns))
+        self._answers(frame)
 
     def _head(self, frame: Frame, stream: int, last: bool) -> bytes:
         kind = (2 if frame.sampled else 1, 3, 4, 5)[stream]

@@ -120,7 +120,9 @@ class NodeBench(Bench):
         for port, floor in zip(ports, self.floors, strict=True):
             drops = sum(count for name, count in port.items() if name.startswith("drop_"))
             assert len(floor.sent) == port["count_good"] + drops, port
-            assert port["count_good"] == port["placed"] + port["unplaced"] + port["overrun"] + port["full"], port
+            assert (
+                port["count_good"] == port["placed"] + port["unplaced"] + port["control_only"] + port["overrun"] + port["full"]
+            ), port
             assert port["packet"] == port["queue_full"] + port["no_route"] + port["forwarded"], port
         assert node["to_host"] == sum(port["forwarded"] for port in ports)
         assert node["to_host"] == sum(rx[name] for name in ("stored", "overflow", "disabled", "too_long", "no_buffer")), rx

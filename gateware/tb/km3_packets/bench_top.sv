@@ -49,6 +49,7 @@ module bench_top #(
     output logic packet,
     output logic placed,
     output logic unplaced,
+    output logic control_only,
     output logic missing,
     output logic sound_cut,
 

@@ -79,6 +79,9 @@ class PortBench:
 
     async def run(self, run: int, slice_frames: int) -> Tower:
         dut = self.dut
+        await self.bench.wait(
+            1
+        )  # what was waited for may be an edge of the link's clock at the same moment as one of the core's: a pulse would end as it begins
         dut.run.value, dut.run_second.value, dut.slice_frames.value = run, SECOND, slice_frames
         dut.run_begins.value, dut.enable.value = 1, 1
         await self.bench.wait(1)
@@ -93,7 +96,7 @@ class PortBench:
         counts = {name: count for name, count in zip(NAMES, self.counted.counts()["counts"], strict=True) if count}
         of = {name: counts.get(name, 0) for name in NAMES}
         assert len(self.floor.sent) == of["count_good"] + sum(of[name] for name in DROPS), counts
-        assert of["count_good"] == of["placed"] + of["unplaced"] + of["overrun"] + of["full"], counts
+        assert of["count_good"] == of["placed"] + of["unplaced"] + of["control_only"] + of["overrun"] + of["full"], counts
         assert of["packet"] == of["queue_full"] + len(self.came), counts
         return counts
 
@@ -493,5 +496,5 @@ async def a_time_that_is_wrong_is_counted(dut: Any) -> None:
     port.floor.queue.append(Frame([[]] * SLOTS))
     counts = await port.finish()
     assert (counts["error_gps"], counts["error_second"]) == (1, 1)
-    assert (counts["unplaced"], counts["count_good"]) == (1, 1)
+    assert (counts["control_only"], counts["count_good"]) == (1, 1)
     assert not port.came

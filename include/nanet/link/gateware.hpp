@@ -82,6 +82,10 @@ struct GatewareFloors {
   std::uint32_t mbps = 800;
   std::uint32_t slice_us = 1000;
 
+  // Slow control over the links; both, or empty: none.
+  std::string control;
+  std::string floor_control;
+
   template <class Visit>
   void visit(Visit&& v) {
     v("tower", tower, {.help = "Number of the floors' tower; packets of another are refused", .least = 0, .most = 255});
@@ -94,6 +98,17 @@ struct GatewareFloors {
        .unit = "us",
        .least = 100,
        .most = 1'000'000});
+    v("control", control,
+      {.help = "Where slow control for the first floor is taken, that for the next ones at the ports after it: it goes down by the "
+               "links; null: none goes by them",
+       .form = "Endpoint",
+       .nullable = true});
+    v("floor_control", floor_control,
+      {.help = "Where the program that plays the first floor takes its slow control, the next ones at the ports after it: what "
+               "comes "
+               "down by the links goes there, and its answers go up by them; with control",
+       .form = "Endpoint",
+       .nullable = true});
   }
 };
 

@@ -30,7 +30,7 @@ COLUMNS = {
 PARTS = tuple(COLUMNS)
 # Its program needs CUPTI, which a CUDA installation may lack: it may be absent where it was not asked for by name.
 SPARE_PART = "trace"
-TEXT_COLUMNS = {"way", "work", "path", "runtime", "topology", "finder", "case", "function"}
+TEXT_COLUMNS = {"what", "way", "work", "path", "runtime", "topology", "finder", "case", "function"}
 COUNT_COLUMNS = {"events", "count", "wrong", "in_flight", "burst_packets", "packets", "sent", "answered", "lost", "events_that_differ",
                  "incomplete", "calls", "buffers"}  # fmt: skip
 # Cells of a finder's row that are empty (None), since they have no meaning there; of all others the bytes.
@@ -61,8 +61,8 @@ class Measured:
     rows: tuple[Row, ...] = ()
 
 
-def read(path: Path) -> Measured:
-    """One CSV of a program. Raises GpuBenchError."""
+def read(path: Path, columns: Mapping[str, Sequence[str]] = COLUMNS) -> Measured:
+    """One CSV of a program, of those that `columns` says. Raises GpuBenchError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -70,11 +70,11 @@ def read(path: Path) -> Measured:
     facts = dict(line[1:].strip().split(": ", 1) for line in lines if line.startswith("#") and ": " in line)
     part = facts.get("program", "").removeprefix("bench_gpu_")
     table = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    if part not in COLUMNS:
+    if part not in columns:
         raise GpuBenchError(
-            f"{path} is not from a benchmark (its lines with # name no program of {', '.join(PARTS)}) name another file"
+            f"{path} is not from a benchmark (its lines with # name no program of {', '.join(columns)}) name another file"
         )
-    missing = [name for name in COLUMNS[part] if not table or table[0].get(name) is None]
+    missing = [name for name in columns[part] if not table or table[0].get(name) is None]
     if missing:
         raise GpuBenchError(f"{path} has no figures (there is no {missing[0]}) run bench_gpu_{part} to its end")
     try:
@@ -123,12 +123,19 @@ def check_gpu() -> None:
         )
 
 
-def run_program(program: Path, part: str, arguments: Sequence[str], csv_file: Path, say: Callable[[str], None]) -> Measured:
+def run_program(
+    program: Path,
+    part: str,
+    arguments: Sequence[str],
+    csv_file: Path,
+    say: Callable[[str], None],
+    columns: Mapping[str, Sequence[str]] = COLUMNS,
+) -> Measured:
     """Runs a program to its end and reads what it wrote; its lines go to `say`. Raises GpuBenchError."""
     with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
         written = Path(folder) / csv_file.name  # by a program that follows links
         _run_to_its_end([str(program), *arguments, "--csv", str(written)], program, say)
-        measured = read(written)
+        measured = read(written, columns)
         outputs.write(csv_file, written.read_bytes())
         return measured
 

@@ -13,6 +13,7 @@ import typer
 from nanet.cli.bench_assemble import bench_assemble
 from nanet.cli.bench_gateware import bench_gateware
 from nanet.cli.bench_gpu import bench_gpu
+from nanet.cli.bench_km3_burst import bench_km3_burst
 from nanet.cli.bench_km3_control import bench_km3_control
 from nanet.cli.bench_km3_link import bench_km3_link
 from nanet.cli.bench_torus import bench_torus
@@ -48,6 +49,7 @@ bench_app.command("gpu")(bench_gpu)
 bench_app.command("gateware")(bench_gateware)
 bench_app.command("km3-link")(bench_km3_link)
 bench_app.command("km3-control")(bench_km3_control)
+bench_app.command("km3-burst")(bench_km3_burst)
 bench_app.command("torus")(bench_torus)
 bench_app.command("assemble")(bench_assemble)
 

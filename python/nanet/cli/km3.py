@@ -83,6 +83,15 @@ def km3_study(
     noise_slices: Annotated[int, typer.Option("--noise-slices", min=1, help="Slices of 200 ms without.")] = 150,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")] = 1,
     scan: Annotated[bool, typer.Option("--scan/--no-scan", help="Also other cuts, and which of them none beats.")] = True,
+    energy_slices: Annotated[
+        int, typer.Option("--energy-slices", min=0, help="Slices of 200 ms with muons of each energy; 0: none.")
+    ] = 25,
+    programs: Annotated[
+        Path | None,
+        typer.Option(
+            "--programs", metavar="FOLDER", help="Folder of the bench_gpu programs; by default build/cuda-release/bench/gpu."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the trigger; repeat for more.")
     ] = None,
@@ -91,10 +100,11 @@ def km3_study(
 ) -> None:
     """Measure the trigger on an emulated tower against truth.
 
-    Efficiency against L1 seeds, events of noise, purity, floors a core, latency of a slice, other cuts, one event as a picture.
+    Efficiency against L1 seeds and energy, events of noise, purity, floors a core and a GPU, latency of a slice, other cuts, one event as a picture.
     """
     import yaml
 
+    from nanet.bench import km3_gpu
     from nanet.km3.study import Study, run
     from nanet.report import write_report
     from nanet.result import files
@@ -107,7 +117,8 @@ def km3_study(
         chosen[name] = yaml.safe_load(value)
     if "slice_ns" in chosen:
         raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
-    result = run(Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen), _say)
+    study = Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen, energy_slices)
+    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say))
     files.write_json(json_file, dict(result))
     write_report(result, html_file)
     found, noise = result["efficiency_5_seeds"], result["noise_events_per_s"]
@@ -116,6 +127,15 @@ def km3_study(
             f"muons with 5 or more L1 seeds: {100 * found['value']:.2f} % found ({100 * found['low']:.2f} to {100 * found['high']:.2f})"
         )
     _say(f"noise: {noise['value']:.3g} events/s of a tower ({noise['low']:.3g} to {noise['high']:.3g})")
+    for point in result["efficiency_by_energy"]:
+        if point["efficiency"] is not None:
+            _say(f"muons of {point['energy_gev']:,.0f} GeV: {100 * point['efficiency']['value']:.1f} % of all found")
+    a_gpu = result["floors_per_gpu"]
+    _say(
+        f"one GPU: not measured ({result['floors_per_gpu_why']})"
+        if a_gpu is None
+        else f"one GPU ({result['gpu']}): {a_gpu:,.0f} floors"
+    )
     _say(f"one core: {result['floors_per_core']:,.0f} floors; a slice: p99 {result['slice_latency_ms']['p99']:.1f} ms")
     _say(f"report: {html_file}")
 

@@ -1420,6 +1420,14 @@ class GatewareFloors(Model):
         "Length of the floors' time slices, whole frames of 100 us; a millisecond of it takes about half a second of a core",
         unit="us", ge=100, le=1000000,
     )
+    control: Endpoint | None = setting(
+        None,
+        "Where slow control for the first floor is taken, that for the next ones at the ports after it: it goes down by the links; null: none goes by them",
+    )
+    floor_control: Endpoint | None = setting(
+        None,
+        "Where the program that plays the first floor takes its slow control, the next ones at the ports after it: what comes down by the links goes there, and its answers go up by them; with control",
+    )
 
 
 class CenterScanCuts(Model):

@@ -17,7 +17,7 @@ def load(path: str | Path) -> Strings:
 
 
 class Strings(Model):
-    """Strings of modules with 31 photomultipliers each, that send packets of their CLBs: noise of potassium-40."""
+    """Strings of modules with 31 photomultipliers each, that send packets of their CLBs: noise of potassium-40, and muons."""
 
     destination: Endpoint = setting("udp://127.0.0.1:7200", "Where to send: udp://ADDRESS:PORT")
     seed: int = setting(1, "Seed of the random numbers", ge=0, le=2**63 - 1)
@@ -28,6 +28,16 @@ class Strings(Model):
         (700.0, 70.0, 7.0), "Decays of a module that 2, 3 and more of its photomultipliers see", unit="Hz", max_length=30
     )
     coincidence_sigma_ns: float = setting(2.0, "Spread of the times of such hits, each", unit="ns", ge=0, le=100)
+    muons_hz: float = setting(1.0, "Muons near the strings", unit="Hz", ge=0, le=10000)
+    radius_m: float = setting(60.0, "How far from the middle of the strings they pass at most", unit="m", gt=0, le=1000)
+    light_pe_m: float = setting(
+        7.2, "Photo-electrons of a muon in a photomultiplier that faces the light, times its distance from the track; 7.2 is the tower's 80 on 3 in place of 10 inches",
+        unit="m", ge=0, le=10000,
+    )  # fmt: skip
+    absorption_m: float = setting(60.0, "Way after which 1/e of the light is left", unit="m", gt=0, le=1000)
+    time_sigma_ns: float = setting(2.0, "Spread of the time of a photo-electron", unit="ns", ge=0, le=100)
+    module_m: float = setting(36.0, "From a module to the next one of its string", unit="m", gt=0, le=1000)
+    string_m: float = setting(90.0, "From a string to the next one; they stand in a row", unit="m", gt=0, le=1000)
     tot_ns: float = setting(26.9, "Mean time over threshold", unit="ns", ge=1, le=200)
     tot_sigma_ns: float = setting(2.4, "Spread of that", unit="ns", ge=0, le=50)
     run: int = setting(1, "Number of the run", ge=0, le=2**31 - 1)

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from nanet.config.components import Km3Trigger
 from nanet.km3.needs import stats
 from nanet.km3.trigger import Found, Trigger
-from nanet.km3.truth import HITS_KIND, SAME_NS, SEEDS_MUON, Muon, Tower, display_of, seed_kinds
+from nanet.km3.truth import HITS_KIND, LIGHT_PE_M, SAME_NS, SEEDS_MUON, Muon, Tower, display_of, light_of_energy, seed_kinds
 from nanet.result import files
-from nanet.result.keys.km3 import CutsPoint, Display, Rate, SeedPoint, Share, StudyResult
+from nanet.result.keys.km3 import CutsPoint, Display, EnergyPoint, Rate, SeedPoint, Share, StudyResult
 
 CONFIDENCE = 0.95
 SEEDS_OWN = 2  # triggered seeds of its own light that an event of a muon has, or more
 SEEDS_SHOWN = 12
+ENERGIES_GEV = (30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4)  # where the losses to showers are known
 SCAN: tuple[dict[str, Any], ...] = tuple(
     {"seeds_min": seeds, "time_extra_ns": extra, "direction_step_deg": step}
     for seeds in (3, 4, 5, 6)
@@ -39,6 +40,16 @@ class Study:
     noise_slices: int = 150
     scan: bool = True
     trigger: dict[str, Any] = field(default_factory=dict)
+    energy_slices: int = 25
+
+
+OfGpu = Callable[[float, float], tuple[float | None, str, str]]
+"""How many floors, with so many hits and L1 seeds a second each, a GPU serves; or None, and why that is not known; and which GPU."""
+
+
+def not_asked(_hits_per_s: float, _seeds_per_s: float) -> tuple[float | None, str, str]:
+    """No GPU."""
+    return None, "it was not asked for", ""
 
 
 class Books(NamedTuple):
@@ -124,7 +135,7 @@ class Judged:
         return np.concatenate(times), np.concatenate(pms), np.concatenate(events)
 
 
-def run(study: Study, say: Callable[[str], None]) -> StudyResult:
+def run(study: Study, say: Callable[[str], None], ask_gpu: OfGpu = not_asked) -> StudyResult:
     """The result. Raises SetupError for cuts that make no sense."""
     chosen = dict(study.trigger)
     sets = [chosen, *(cuts for cuts in SCAN if study.scan)]
@@ -141,6 +152,9 @@ def run(study: Study, say: Callable[[str], None]) -> StudyResult:
         one.found.append(one.trigger.flush())
     noise_s = study.noise_slices * noise_tower.slice_ns * 1e-9
     mine = books[0]
+    noise = noisy[0].trigger.counts
+    floor_s = noise_s * len(noise_tower.detector.floors)
+    of_gpu, why_no_gpu, gpu = ask_gpu(noise["hits_in"] / floor_s, noise["seeds"] / floor_s)
     points = [
         _point(cuts, judged.trigger.counts["events"], judged.cpu_s, book, noise_s)
         for cuts, judged, book in zip(sets[1:], noisy[1:], books[1:], strict=True)
@@ -158,11 +172,14 @@ def run(study: Study, say: Callable[[str], None]) -> StudyResult:
         "noise_s": noise_s,
         "efficiency_5_seeds": _efficiency(mine),
         "efficiency_by_seeds": _by_seeds(mine),
+        "efficiency_by_energy": _by_energy(study, say),
         "noise_events_per_s": rate(noisy[0].trigger.counts["events"], noise_s),
         "noise_seeds_per_s": rate(noisy[0].trigger.counts["seeds"], noise_s),
         "purity": share(mine.events_of_muons, mine.events),
         **capacity,  # type: ignore[typeddict-item]
-        "floors_per_gpu": None,
+        "floors_per_gpu": of_gpu,
+        "floors_per_gpu_why": why_no_gpu,
+        "gpu": gpu,
         "slice_ms": tower.slice_ns * 1e-6,
         "scan": points,
         "display": _display(bright[0], muons, tower),
@@ -209,6 +226,23 @@ def _by_seeds(books: Books) -> list[SeedPoint]:
     for seeds in range(SEEDS_SHOWN + 1):
         chosen = books.seeds_of_muon >= seeds if seeds == SEEDS_SHOWN else books.seeds_of_muon == seeds
         points.append({"seeds": seeds, "efficiency": share(int(books.found[chosen].sum()), int(chosen.sum()))})
+    return points
+
+
+def _by_energy(study: Study, say: Callable[[str], None]) -> list[EnergyPoint]:
+    """Muons of one energy after the other, each in noise."""
+    points: list[EnergyPoint] = []
+    for place, energy_gev in enumerate(ENERGIES_GEV if study.energy_slices else ()):
+        light = light_of_energy(energy_gev)
+        tower = Tower(seed=study.seed + 2 + place, muons_hz=study.muons_hz, muons={"light_pe_m": LIGHT_PE_M * light})
+        judged = Judged(tower, study.trigger)
+        muons = _feed(tower, study.energy_slices, [judged])
+        books = judged.books(muons)
+        points.append({
+            "energy_gev": energy_gev, "light": light, "efficiency": share(int(books.found.sum()), len(muons)), "efficiency_5_seeds": _efficiency(books),
+            "seeds_mean": float(books.seeds_of_muon.mean()) if len(muons) else 0.0,
+        })  # fmt: skip
+        say(f"{len(muons):,} muons of {energy_gev:g} GeV")
     return points
 
 

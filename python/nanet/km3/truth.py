@@ -18,6 +18,11 @@ HITS_KIND = 1
 CHARGE_UNIT_PE = np.float32(0.1)
 SEEDS_MUON = 5  # L1 seeds of its own light of a muon that has to be found
 SAME_NS = 1.5  # a hit's time is a whole ns before calibration
+TRACK_M_PER_GEV = 4.7319  # of a muon, whose light is as much as that of a GeV of showers (Jpp, geanc)
+SHOWERS_PER_M = (
+    3.40e-4 * 1.038
+)  # of a muon's energy, that it loses to showers: b of sea water, 30 GeV to 35 TeV (Klimushin and others, in Jpp)
+LIGHT_PE_M = 80.0  # of the emulator by default: a muon without showers
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,11 @@ class Muon:
     time_ns: float
     hits: NDArray[np.void]
     """HIT: times since its slice began, as the trigger sees them but for their rounding to ns."""
+
+
+def light_of_energy(energy_gev: float) -> float:
+    """Light of a muon over that of one without showers. In the mean: showers are taken to be spread evenly along the track."""
+    return 1 + TRACK_M_PER_GEV * SHOWERS_PER_M * energy_gev
 
 
 class Tower:

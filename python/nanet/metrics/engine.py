@@ -239,14 +239,19 @@ def _nics(links: Sequence[LinkMetrics]) -> Iterator[Metric]:
         "nanet_nic_counts", "what a node counts itself, by group and name; port: empty where it is of the whole node",
         labels=["link", "port", "group", "counter"],
     )  # fmt: skip
+    state = GaugeMetricFamily("nanet_nic_link_state", "how the link of a floor is now", labels=["link", "port", "state"])
     for reading in links:
         for group in reading["nic_counts"]:
             port = "" if group["port"] is None else str(group["port"])
             for name, count in group["counts"].items():
-                if name != "held":  # goes up and down
+                if group["name"] == "link_state":
+                    state.add_metric([reading["name"], port, name], count)
+                elif name != "held":  # goes up and down
                     counted.add_metric([reading["name"], port, group["name"], name], count)
     if counted.samples:
         yield counted
+    if state.samples:
+        yield state
     timed = [(link["name"], times) for link in links if (times := link["nic_times"]) is not None]
     if not timed:
         return

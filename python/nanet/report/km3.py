@@ -37,7 +37,12 @@ def make_study(result: StudyResult) -> Page:
         Figure("one core", number(result["floors_per_core"]), "floors"),
         Figure("a slice, p99", f"{result['slice_latency_ms']['p99']:.1f}", "ms"),
     ]
-    page.sections = [_efficiency_section(result), *_scan_sections(result["scan"]), _capacity_section(result)]
+    page.sections = [
+        _efficiency_section(result),
+        *_energy_sections(result),
+        *_scan_sections(result["scan"]),
+        _capacity_section(result),
+    ]
     if result["display"]:
         page.sections.append(_display_section(result["display"]))
     page.sections.append(facts_section(result, {"Trigger": result["trigger"]}, []))
@@ -96,6 +101,42 @@ def _efficiency_section(result: StudyResult) -> Section:
         f" Purity: {share_text(result['purity'])} of the events have light of a muon, at {result['muons_hz']:g} muons a second."
     )
     return Section("Efficiency against L1 seeds", body, "Seeds that the muon\u2019s own light makes, noise not counted." + purity)
+
+
+def _energy_sections(result: StudyResult) -> list[Section]:
+    points = [(one, one["efficiency"]) for one in result["efficiency_by_energy"] if one["efficiency"]]
+    if not points:
+        return []
+    rows = [
+        [
+            number(one["energy_gev"]),
+            f"{one['light']:.2f}",
+            f"{one['seeds_mean']:.1f}",
+            share_text(every),
+            share_text(one["efficiency_5_seeds"]),
+        ]
+        for one, every in points
+    ]
+    columns = ["energy [GeV]", "light", "own L1 seeds, mean", "found of all", "found of those with 5 seeds or more"]
+    text = (
+        "All muons that pass within the emulator\u2019s radius. Light: over that of a muon without showers; showers, 1.67 in a thousand of it a GeV, are taken to be spread "
+        "evenly along the track."
+    )
+    chart = energy_chart([(one["energy_gev"], every) for one, every in points])
+    return [Section("Efficiency against energy", chart.html() + table(columns, rows, numbers=(0, 1, 2, 3, 4)), text)]
+
+
+def energy_chart(known: Sequence[tuple[float, Share]]) -> Chart:
+    """Share of muons found by their energy, with intervals."""
+    chart = Chart(
+        Axis(known[0][0] / 2, known[-1][0] * 2, "energy of the muon [GeV]", log=True), Axis(0.0, 1.0, "found", percent=True),
+        title="efficiency against energy",
+    )  # fmt: skip
+    chart.horizontal(EFFICIENCY_GOAL, "limit")
+    for energy_gev, one in known:
+        chart.line([energy_gev, energy_gev], [one["low"], one["high"]], "s1")
+    chart.dots([energy_gev for energy_gev, _ in known], [one["value"] for _, one in known], "s1")
+    return chart
 
 
 def efficiency_chart(known: Sequence[tuple[int, Share]]) -> Chart:
@@ -161,7 +202,12 @@ def _capacity_section(result: StudyResult) -> Section:
     rows = [
         ["floors a core, median slice", number(result["floors_per_core"])],
         ["floors a core, slowest tenth", number(result["floors_per_core_low"])],
-        ["floors a GPU", "not measured" if result["floors_per_gpu"] is None else number(result["floors_per_gpu"])],
+        [
+            "floors a GPU: match3B of all hits and judging of seeds, with copies",
+            f"not measured: {result['floors_per_gpu_why']}"
+            if result["floors_per_gpu"] is None
+            else f"{number(result['floors_per_gpu'])} ({result['gpu']})",
+        ],
         [
             f"a slice of {result['slice_ms']:g} ms, bytes to events, ms",
             ", ".join(f"{name} {value:.1f}" for name, value in latency.items()),

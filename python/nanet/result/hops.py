@@ -222,14 +222,19 @@ def left_in_nodes(balance: BalanceSheet) -> int:
 
 def _floors(name: str, counts: NodeCounts) -> list[Hop]:
     """A node with links of KM3NeT's floors: packets to the fibres, frames of each, packets of each, and those to the host."""
-    fibre, given = counts.group("fibre"), int(counts.group("given")["packets"])
+    fibre, given = (
+        counts.group("fibre"),
+        sum(int(count) for count in counts.group("given").values()),
+    )  # to the engine, and slow control's
     refused = {key: int(count) for key, count in fibre.items() if key not in ("received", "carried")}
     found = [Hop(f"{name}, packets to the fibres", int(fibre["received"]), int(fibre["carried"]), refused)]
     forwarded = 0
     for port in counts.floors():
         km3 = counts.group("km3", port)
         dropped = {
-            key: int(count) for key, count in km3.items() if key.startswith("drop_") or key in ("unplaced", "full", "overrun")
+            key: int(count)
+            for key, count in km3.items()
+            if key.startswith("drop_") or key in ("unplaced", "control_only", "full", "overrun")
         }
         found.append(
             Hop(f"{name}, frames of port {port}", int(counts.group("floor", port)["frames"]), int(km3["placed"]), dropped, "frames")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated strings of KM3NeT: packets of their modules' CLBs (`km3net-clb`), with hits of potassium-40.
+"""Emulated strings of KM3NeT: packets of their modules' CLBs (`km3net-clb`), with hits of potassium-40 and of muons.
 
 What a module sends in a slice depends on the configuration, the slice and the module alone, so any of it can be made again for a test. In Python:
 a string of 18 modules, 4 million hits/s, is what it is for; for loads there is the tower.
@@ -23,11 +23,11 @@ from nanet.config.km3_strings import Strings
 from nanet.machine.signals import StopSignals
 from nanet.result import files
 from nanet.result.keys.base import Base, Config
+from nanet.run.km3_string_light import CHANNELS, light_of, module_numbers, seen_together, tracks
 
 __all__ = ["HIT", "StringsResult", "hits_of", "packets_of", "run", "sentence"]
 
 HIT = np.dtype([("channel", "u1"), ("time_ns", ">i4"), ("tot", "u1")])
-CHANNELS = 31
 HEAD = struct.Struct(">7I")
 TTDC = 0x54544443
 TICK_NS = 16
@@ -41,6 +41,7 @@ class StringsResult(Base):
     config: Annotated[Config, "with every default filled in"]
     slices: Annotated[int, "that were sent whole"]
     hits: Annotated[int, "in them"]
+    muons: Annotated[int, "that passed in them"]
     packets_sent: Annotated[int, "given to the socket"]
     bytes_sent: Annotated[int, "in them, with their headers"]
     slices_made_late: Annotated[int, "that were not ready when they began"]
@@ -52,19 +53,15 @@ class StringsResult(Base):
 class _Counts:
     slices: int = 0
     hits: int = 0
+    muons: int = 0
     packets_sent: int = 0
     bytes_sent: int = 0
     slices_made_late: int = 0
     tx_dropped: int = 0
 
 
-def module_numbers(config: Strings) -> list[int]:
-    """Of all modules."""
-    return [100 * string + module for string in range(1, config.strings + 1) for module in range(1, config.modules + 1)]
-
-
 def hits_of(config: Strings, slice_: int, module: int) -> NDArray[np.void]:
-    """HIT of a module in a slice, by time: singles, and decays that several of its photomultipliers see."""
+    """HIT of a module in a slice, by time: singles, decays that several of its photomultipliers see, and light of muons, also of those of the neighbouring slices."""
     random = np.random.default_rng([config.seed, slice_, module])
     slice_ns, slice_s = config.slice_ms * 1_000_000, config.slice_ms / 1000
     single = random.poisson(config.singles_hz * CHANNELS * slice_s)
@@ -72,14 +69,28 @@ def hits_of(config: Strings, slice_: int, module: int) -> NDArray[np.void]:
     times = [random.integers(0, slice_ns, single).astype(np.float64)]
     for fold, rate_hz in enumerate(config.coincidences_hz, start=2):
         count = random.poisson(rate_hz * slice_s)
-        seen = np.argsort(random.random((count, CHANNELS)), axis=1)[:, :fold]
+        seen = seen_together(random, count, fold)
         at = random.integers(0, slice_ns, count)[:, None] + random.normal(0, config.coincidence_sigma_ns, (count, fold))
         channels.append(seen.reshape(-1))
         times.append(at.reshape(-1))
+    noise = sum(map(len, times))
+    pes = [np.ones(noise)]
+    for other in (slice_ - 1, slice_, slice_ + 1) if config.muons_hz else ():
+        if other < 0:
+            continue
+        seen, at, electrons = light_of(config, other, module)
+        at = at + (other - slice_) * slice_ns
+        inside = (np.rint(at) >= 0) & (np.rint(at) < slice_ns)
+        channels.append(seen[inside])
+        times.append(at[inside])
+        pes.append(electrons[inside])
     made = np.empty(sum(map(len, times)), HIT)
     made["channel"] = np.concatenate(channels)
     made["time_ns"] = np.clip(np.rint(np.concatenate(times)), 0, slice_ns - 1)
-    made["tot"] = np.clip(np.rint(random.normal(config.tot_ns, config.tot_sigma_ns, made.size)), 1, 255)
+    one_pe = random.normal(
+        config.tot_ns, config.tot_sigma_ns, made.size
+    )  # times photo-electrons: as the trigger reads it, which is rough
+    made["tot"] = np.clip(np.rint(one_pe * np.concatenate(pes)), 1, 255)
     return made[np.argsort(made["time_ns"], kind="stable")]
 
 
@@ -114,6 +125,7 @@ def run(config: Strings, say: Callable[[str], None] | None = None) -> StringsRes
                     break
                 counts.slices += 1
                 counts.hits += hits
+                counts.muons += len(tracks(config, slice_))
                 if say is not None and time.monotonic() - told_s >= 1.0:
                     told_s = time.monotonic()
                     say(f"{counts.slices:,} slices, {counts.hits:,} hits, {counts.packets_sent:,} packets")
@@ -161,7 +173,7 @@ def sentence(result: StringsResult) -> str:
     """A run as one sentence."""
     config = result["config"]
     text = (
-        f"{result['slices']:,} slices of {config['strings'] * config['modules']} modules: {result['hits']:,} hits in {result['packets_sent']:,} packets, "
+        f"{result['slices']:,} slices of {config['strings'] * config['modules']} modules: {result['hits']:,} hits and {result['muons']:,} muons in {result['packets_sent']:,} packets, "
         f"{8 * result['bytes_sent'] / max(result['elapsed_s'], 1e-9) / 1e9:.2f} Gb/s"
     )
     if result["slices_made_late"]:

@@ -2,6 +2,8 @@
 #include "link/gateware/km3_link.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "nanet/setup_error.hpp"
@@ -18,6 +20,10 @@ constexpr std::uint64_t kFrameQuietCycles = 8000;  // after a frame's end until 
 constexpr std::uint64_t kLinkCyclesMax = 200'000;  // until every link is aligned
 constexpr std::uint32_t kFrameUs = 100;
 constexpr std::uint32_t kLookCycles = 32;  // cycles between two looks
+constexpr std::uint32_t kControlClop = 3, kControlSlot = 9;
+constexpr std::uint32_t kControlFrames = 3;          // go by for a request: the one that leaves, the one that has it, and one more
+constexpr std::uint32_t kControlMost = 16;           // requests that are with the NIC
+constexpr std::uint64_t kControlWaitNs = 1'000'000;  // between two looks for requests, while nothing else is to be done
 
 NicConfig four_clops() {
   const ClopConfig clop{.timeout_ns = 20'000};
@@ -46,6 +52,9 @@ Km3Link::Km3Link(std::unique_ptr<Link> wire, const GatewareConfig& config)
       room_(std::max(kFloorRoomBytes, wire_->min_room_bytes())),
       arrived_(kFloorPacketsAtOnce) {
   set_up_ports();
+  if (config.floors->control.empty()) return;
+  control_ = std::make_unique<Km3Control>(*config.floors);
+  set_time(0);  // the links send frames once there is a time, and floors are asked before there is a run
 }
 
 void Km3Link::set_up_ports() {
@@ -79,7 +88,7 @@ void Km3Link::give_none() {
   }
 }
 
-// Frames that are due meanwhile are left out.
+// Frames that are due meanwhile are left out, as are the answers in them: those wait.
 void Km3Link::pass(std::uint64_t cycles) {
   for (std::uint64_t k = 0; k < cycles; k += kLookCycles) {
     if (floors().stand()) give_none();
@@ -87,14 +96,18 @@ void Km3Link::pass(std::uint64_t cycles) {
   }
 }
 
+void Km3Link::set_time(std::uint32_t second) {
+  nic_->node.set_time(second);
+  pass(400);
+  floors().pulse();
+}
+
 // The GPS says another second, and all ports begin the run with it. Frames until then have no run.
 void Km3Link::begin_run() {
   run_ = *slots_.next_run();
   slots_.begin_run();
   place_ = 0;
-  nic_->node.set_time(run_->second);
-  pass(400);
-  floors().pulse();
+  set_time(run_->second);
   for (std::uint32_t port = 0; port < config_.floors->floors; ++port) nic_->node.begin_run(port, *run_);
   const FrameTime first{run_->second, 0};
   constexpr std::uint64_t kCyclesMax = 4 * 16'000;  // frames
@@ -105,21 +118,59 @@ void Km3Link::begin_run() {
   ++lost_runs_;
 }
 
-// The frames of all floors that are due, once their slice has come.
+// The frames of all floors that are due, once their slice has come. For slow control time goes on without data: before a run, and where nothing has come for long.
 bool Km3Link::give_frames(std::uint64_t now_ns) {
-  if (place_ == 0) {
-    if (!slots_.ready(now_ns, wire_->finished())) return false;
+  if (!run_ && (!has_control() || slots_.next_run())) return false;
+  if (run_ && place_ == 0) {
+    if (!slots_.ready(now_ns, wire_->finished()) && !(has_control() && slots_.is_quiet(now_ns))) return false;
     slots_.open_slice();
   }
   auto& ends = floors().ends();
-  for (std::size_t port = 0; port < ends.size(); ++port) ends[port].give(slots_.frame(port, place_));
-  place_ = (place_ + 1) % slice_frames_;
+  for (std::size_t port = 0; port < ends.size(); ++port) ends[port].give(frame(port));
+  if (control_frames_ != 0) --control_frames_;
+  if (run_) place_ = (place_ + 1) % slice_frames_;
   return true;
 }
 
-bool Km3Link::is_busy() const {
-  return nic_->receiver.has_buffer() || (run_ && !floors().stand()) || place_ != 0 || nic_->model.cycle() < busy_until_;
+// That a floor sends now, with answers where there are any.
+std::optional<nanet::gateware::FloorFrame> Km3Link::frame(std::size_t port) const {
+  std::optional<nanet::gateware::FloorFrame> frame = run_ ? slots_.frame(port, place_) : std::nullopt;
+  if (!control_ || port >= config_.floors->floors || !(frame || !run_ || slots_.may_answer(port, place_))) return frame;
+  std::vector<std::uint16_t> words = control_->words(port, floors().geometry().slot_words[kControlSlot]);
+  if (words.empty()) return frame;
+  if (!frame) frame = {.floor = static_cast<std::uint8_t>(config_.floors->first + port), .slots = {}, .spoiled = {}};
+  frame->slots[kControlSlot] = std::move(words);
+  return frame;
 }
+
+void Km3Link::give_down() {
+  NicDriver& driver = nic_->driver;
+  while (driver.poll_sent() != nullptr) {
+  }
+  while (driver.under_way() < kControlMost) {
+    const auto request = control_->next_request();
+    if (!request) return;
+    driver.send(request->message, request->port, 0);
+    control_frames_ = kControlFrames;
+    busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
+  }
+}
+
+void Km3Link::give_heard() {
+  for (std::size_t port = 0; port < config_.floors->floors; ++port) {
+    auto& bytes = floors().ends()[port].slow_control();
+    if (!bytes.empty() && control_->heard(port, bytes)) control_frames_ = kControlFrames;
+  }
+  control_->take_answers();
+}
+
+void Km3Link::take_control() {
+  nic_->receiver.keep([&](std::uint16_t source, std::span<const std::byte> payload) {
+    if (source < config_.floors->floors) control_->came_up(source, payload);
+  });
+}
+
+bool Km3Link::is_busy() const { return nic_->receiver.has_buffer() || moves() || place_ != 0 || nic_->model.cycle() < busy_until_; }
 
 // Reading takes time of the node: what was busy before it is so after it, as something may have come meanwhile.
 class Km3Link::Reading {
@@ -147,14 +198,23 @@ void Km3Link::take_from_wire(std::uint64_t now_ns) {
 }
 
 RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
+  if (readers_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
   const std::lock_guard lock(mutex_);
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
   take_from_wire(now_ns);
   if (slots_.next_run() && !is_busy()) begin_run();
+  if (control_) give_down();
   for (std::uint32_t cycles = 0;; cycles += kLookCycles) {
-    if (run_ && (!floors().stand() || give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
-    if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, {});
+    if (control_) give_heard();
+    if (moves() || (floors().stand() && give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
+    if (receiver.take_buffer()) {
+      if (control_ && receiver.clop() == kControlClop) {
+        take_control();
+      } else {
+        receiver.hand_on(batch, room, packets, {});
+      }
+    }
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kLookCycles);
   }
@@ -173,7 +233,7 @@ void Km3Link::wait(std::uint64_t timeout_ns) {
     const std::lock_guard lock(mutex_);
     if (is_busy()) return;
   }
-  wire_->wait(timeout_ns);
+  wire_->wait(control_ ? std::min(timeout_ns, kControlWaitNs) : timeout_ns);
 }
 
 bool Km3Link::finished() const {
@@ -182,7 +242,7 @@ bool Km3Link::finished() const {
 }
 
 LinkStats Km3Link::stats() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   LinkStats stats = own_;
   {
     const Reading reading(*this);
@@ -197,13 +257,13 @@ LinkStats Km3Link::stats() const {
 }
 
 std::optional<NicTimes> Km3Link::nic_times() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   const Reading reading(*this);
   return nic_->receiver.times("RTL, simulated");
 }
 
 std::vector<NicCounts> Km3Link::nic_counts() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = reading_lock();
   const std::uint64_t busy = is_busy() ? 1 : 0;  // before the reading, which makes it so
   const Reading reading(*this);
   NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
@@ -212,11 +272,13 @@ std::vector<NicCounts> Km3Link::nic_counts() const {
   std::vector<NicCounts> groups{std::move(fibre)};
   for (std::uint32_t port = 0; port < config_.floors->floors; ++port) {
     groups.push_back({"floor", port, {{"frames", floors().ends()[port].frames()}}});
+    groups.push_back(nic_->node.state_counts(port));
   }
+  for (std::uint32_t port = 0; control_ && port < config_.floors->floors; ++port) groups.push_back(control_->counts(port));
   for (NicCounts& group : nic_->node.counts()) {
     if (!group.port || *group.port < config_.floors->floors) groups.push_back(std::move(group));
   }
-  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}, {"busy", busy}}});
+  groups.push_back({"given", {}, {{"packets", nic_->receiver.packets()}, {"slow_control", nic_->receiver.kept()}, {"busy", busy}}});
   return groups;
 }
 

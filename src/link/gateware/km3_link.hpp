@@ -2,9 +2,10 @@
 // Wraps a link that brings packets of KM3NeT's floors: they go as frames over the fibres of a simulated node, and come as the node makes them again, from a CLOP
 // a kind of data. See nanet/link/gateware.hpp.
 //
-// The detector's time is the simulation's: it stands until the next slice has come.
+// The detector's time is the simulation's: it stands until the next slice has come, or slow control is to go by a link.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "link/gateware/km3_control.hpp"
 #include "link/gateware/km3_node.hpp"
 #include "link/gateware/km3_slots.hpp"
 #include "link/gateware/link_parts.hpp"
@@ -59,18 +61,36 @@ class Km3Link final : public Link {
   void pass(std::uint64_t cycles);
   void give_none();
   void take_from_wire(std::uint64_t now_ns);
+  void set_time(std::uint32_t second);
   void begin_run();
   bool give_frames(std::uint64_t now_ns);  // whether there are any
+  std::optional<nanet::gateware::FloorFrame> frame(std::size_t port) const;
+  void give_down();     // requests to the node
+  void give_heard();    // what came down to the floors to their programs, and takes their answers
+  void take_control();  // answers that came up
+  bool has_control() const { return control_ && (control_frames_ != 0 || control_->has_answers()); }
   class Reading;
+  bool moves() const { return (run_ || control_) && !floors().stand(); }  // until the next frames are due
   bool is_busy() const;
+
+  // For whoever reads: the thread that receives, which is busy for long where slow control goes by, lets it in.
+  std::unique_lock<std::mutex> reading_lock() const {
+    readers_.fetch_add(1);
+    std::unique_lock lock(mutex_);
+    readers_.fetch_sub(1);
+    return lock;
+  }
 
   const GatewareConfig config_;
   const std::unique_ptr<Link> wire_;
   const std::uint32_t slice_frames_;
-  mutable std::mutex mutex_;  // over all that follows: whatever reads a register lets the node's time go on
+  mutable std::mutex mutex_;             // over all that follows: whatever reads a register lets the node's time go on
+  mutable std::atomic<int> readers_{0};  // that wait for it
   std::unique_ptr<Nic> nic_;
   Km3Slots slots_;
   std::optional<Km3Run> run_;
+  std::unique_ptr<Km3Control> control_;   // null: none
+  std::uint32_t control_frames_ = 0;      // that are to go by for it
   std::uint32_t place_ = 0;               // in the slice, of the frame that is due next
   std::uint64_t lost_runs_ = 0;           // that the node did not begin
   mutable std::uint64_t busy_until_ = 0;  // cycle

@@ -15,7 +15,7 @@ namespace km3_reg {
 // Offsets of registers/km3.rdl, behind the window of nic.rdl.
 constexpr std::uint32_t window = 0x1000, gps_set = window + 0x08, gps = window + 0x10;
 constexpr std::uint32_t port = window + 0x100, port_stride = 0x40;
-constexpr std::uint32_t control = 0x00, run_second = 0x08, run = 0x10, clops = 0x18, sources = 0x20, state = 0x28;
+constexpr std::uint32_t control = 0x00, run_second = 0x08, run = 0x10, clops = 0x18, sources = 0x20, state = 0x28, head = 0x30;
 constexpr std::uint32_t port_count = window + 0x400, port_count_stride = 0x200, node_count = window + 0xC00;
 constexpr std::uint32_t nic_geometry = 0x008, host_count = 0x800;
 constexpr std::uint64_t enable = 1, sampled = 2;
@@ -83,11 +83,32 @@ std::optional<std::uint32_t> Km3Node::second() const {
 
 Km3LinkState Km3Node::state(std::size_t port) const {
   need_port(port);
-  const std::uint64_t state = device_.read(km3_reg::port + km3_reg::port_stride * static_cast<std::uint32_t>(port) + km3_reg::state);
+  const std::uint32_t registers = km3_reg::port + km3_reg::port_stride * static_cast<std::uint32_t>(port);
+  const std::uint64_t state = device_.read(registers + km3_reg::state), head = device_.read(registers + km3_reg::head);
   return {.aligned = (state & 1) != 0,
           .sends = (state >> 1 & 1) != 0,
           .slip = static_cast<std::uint8_t>(state >> 8 & 0x1F),
-          .trip_words = static_cast<std::uint32_t>(state >> 32 & 0xFFFF)};
+          .phase = static_cast<std::uint8_t>(state >> 16),
+          .trip_words = static_cast<std::uint32_t>(state >> 32 & 0xFFFF),
+          .trip_frames = static_cast<std::uint32_t>(state >> 48),
+          .hears = (head >> 56 & 1) != 0,
+          .timed = (head >> 57 & 1) != 0,
+          .floor = static_cast<std::uint8_t>(head >> 48)};
+}
+
+NicCounts Km3Node::state_counts(std::uint32_t port) const {
+  const Km3LinkState now = state(port);
+  return {"link_state",
+          port,
+          {{"aligned", now.aligned ? 1u : 0u},
+           {"sends", now.sends ? 1u : 0u},
+           {"hears", now.hears ? 1u : 0u},
+           {"timed", now.timed ? 1u : 0u},
+           {"floor", now.floor},
+           {"slip_bits", now.slip},
+           {"phase_half_bits", now.phase},
+           {"trip_frames", now.trip_frames},
+           {"trip_words", now.trip_words}}};
 }
 
 std::uint64_t Km3Node::count(std::size_t port, unsigned counter) const {

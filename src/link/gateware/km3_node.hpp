@@ -37,7 +37,12 @@ struct Km3LinkState {
   bool aligned = false;  // its receiver
   bool sends = false;
   std::uint8_t slip = 0;         // bits
+  std::uint8_t phase = 0;        // of the recovered clock, as measured last: half bits
   std::uint32_t trip_words = 0;  // the round trip, as measured last, after whole frames of it
+  std::uint32_t trip_frames = 0;
+  bool hears = false;  // the floor's receiver is aligned, as the last good head says, as the next two
+  bool timed = false;  // the floor's time is right
+  std::uint8_t floor = 0;
 };
 
 class Km3Node {
@@ -64,6 +69,9 @@ class Km3Node {
 
   // Groups km3 of every port, km3_node and host: as gateware/registers/counts.toml names them.
   std::vector<NicCounts> counts() const;
+
+  // Group link_state of a port: values that hold now, and no counters.
+  NicCounts state_counts(std::uint32_t port) const;
 
   // What its ports have dropped. What the host's has is NicReceiver's.
   void add_stats(LinkStats& stats) const;

@@ -159,6 +159,14 @@ bool Km3Slots::ready(std::uint64_t now_ns, bool at_end) {
   return true;
 }
 
+bool Km3Slots::is_quiet(std::uint64_t now_ns) const {
+  return run_ && held_ == 0 && !next_run() && now_ns - arrived_ns_ >= kQuietNs;
+}
+
+bool Km3Slots::may_answer(std::size_t floor, std::uint32_t place) const {
+  return carried_[floor].left_out == floors_.slice_frames && place == 0 && floors_.slice_frames > 1;
+}
+
 // The words of a unit's records by slot; nothing: it has others. Of sound, whose places are times, what comes before a hole.
 std::optional<Km3Slots::Words> Km3Slots::words_of(const Unit& unit, std::size_t kind) {
   const bool is_sound = kind == 1 || kind == 2;

@@ -43,6 +43,7 @@ inline constexpr std::array<std::string_view, kKm3Fates> kKm3FateNames{"carried"
 class Km3Slots {
  public:
   static constexpr std::uint64_t kPatienceNs = 300'000'000;  // so long a stream that has said nothing is waited for
+  static constexpr std::uint64_t kQuietNs = 3'000'000'000;   // so long nothing at all has come before a slice goes by without data
 
   struct Floors {
     std::uint8_t tower = 0;
@@ -61,9 +62,15 @@ class Km3Slots {
 
   // The next slice can go. at_end: no packet comes any more.
   bool ready(std::uint64_t now_ns, bool at_end);
+  // Nothing of it has come, nor anything else for so long that it can go without.
+  bool is_quiet(std::uint64_t now_ns) const;
   void open_slice();                                                                               // lets it go
   std::uint32_t slice() const { return next_; }                                                    // that is to be opened next
   std::optional<nanet::gateware::FloorFrame> frame(std::size_t floor, std::uint32_t place) const;  // of the one that was opened last
+
+  // Whether the floor, if it has no frame here, may send one without data. One that sends nothing in the slice may begin it: the node makes no packets of
+  // such a frame, and misses none before it.
+  bool may_answer(std::size_t floor, std::uint32_t place) const;
 
   std::uint64_t received() const { return received_; }
   std::uint64_t held() const { return held_; }  // packets

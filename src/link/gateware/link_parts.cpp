@@ -69,6 +69,15 @@ bool NicReceiver::hand_on(RxBatch& batch, std::span<std::byte> room, std::span<R
   return true;
 }
 
+void NicReceiver::keep(const std::function<void(std::uint16_t, std::span<const std::byte>)>& take) {
+  for (const PacketRef& packet : driver_.packets(*buffer_)) {
+    take(packet.source, driver_.payload(*buffer_, packet));
+    kept_.add(1);
+  }
+  driver_.release(1, buffer_->clop);
+  buffer_ = nullptr;
+}
+
 void NicReceiver::end_call(const RxBatch& batch) {
   calls_.add(1);
   if (batch.packet_count != 0) batches_.add(1);

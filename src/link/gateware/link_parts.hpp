@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -41,6 +42,7 @@ class NicReceiver {
   NicReceiver(NicDriver& driver, const GatewareConfig& config);
 
   bool has_buffer() const { return buffer_ != nullptr; }  // in hand
+  std::uint32_t clop() const { return buffer_->clop; }    // of the one in hand
   bool take_buffer();                                     // the next one that was handed over, if none is in hand. Whether one is
 
   // Packets of the buffer in hand, as far as room and entries go; a payload is cut to packet_bytes_max. With its last packet the buffer goes back to the
@@ -48,10 +50,14 @@ class NicReceiver {
   bool hand_on(RxBatch& batch, std::span<std::byte> room, std::span<RxPacket> packets, std::span<const Peer> peers);
   void end_call(const RxBatch& batch);  // of the link's receive()
 
+  // All packets of the buffer in hand, none of which was handed on, to the link itself: from which source, and what. It goes back to the NIC.
+  void keep(const std::function<void(std::uint16_t, std::span<const std::byte>)>& take);
+
   void add_stats(LinkStats& stats) const;                     // rx_* of the NIC and of this object
   std::uint64_t packets() const { return packets_.value(); }  // handed on, as are the events
-  std::uint64_t events() const { return events_.value(); }    // in the buffers that went back, as the NIC has counted them
-  NicTimes times(std::string clock);                          // since this object was made
+  std::uint64_t kept() const { return kept_.value(); }
+  std::uint64_t events() const { return events_.value(); }  // in the buffers that went back, as the NIC has counted them
+  NicTimes times(std::string clock);                        // since this object was made
 
  private:
   LinkStats counted() const;  // by the NIC, since reset
@@ -62,7 +68,7 @@ class NicReceiver {
   const Completion* buffer_ = nullptr;
   std::uint32_t next_packet_ = 0;  // of it
   std::array<StageStats, kStageCount> stages_;
-  Tally calls_, batches_, packets_, bytes_, cut_, events_;
+  Tally calls_, batches_, packets_, bytes_, cut_, events_, kept_;
 };
 
 }  // namespace nanet::link::gateware

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link over the fibres of floors, over a wire made of memory: units of floors in, and the same out, hit by hit; and each packet that cannot go by its name.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../engine/support.hpp"
 #include "link/gateware/km3_link.hpp"
+#include "link/reply_sockets.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -61,6 +66,8 @@ struct Km3LinkTest : ::testing::Test {
     GatewareConfig config;
     config.packet_bytes_max = 8960;
     config.floors = GatewareFloors{.tower = 3, .first = 1, .floors = 2, .mbps = mbps, .slice_us = 100 * kSliceFrames};
+    config.floors->control = control;
+    config.floors->floor_control = floor_control;
     link = std::make_unique<Km3Link>(std::move(own), config);
   }
 
@@ -138,10 +145,10 @@ struct Km3LinkTest : ::testing::Test {
       if (std::get<2>(key) == "forwarded") forwarded += count;
     }
     EXPECT_EQ((all.at({"fibre", -1, "received"})), fates);
-    EXPECT_EQ((all.at({"given", -1, "packets"})), forwarded);
+    EXPECT_EQ((all.at({"given", -1, "packets"})) + (all.at({"given", -1, "slow_control"})), forwarded);
     for (int port = 0; port < 2; ++port) {
       EXPECT_EQ((all.at({"floor", port, "frames"})), (all.at({"km3", port, "count_good"})));
-      EXPECT_EQ((all.at({"km3", port, "count_good"})), (all.at({"km3", port, "placed"})));
+      EXPECT_EQ((all.at({"km3", port, "count_good"})), (all.at({"km3", port, "placed"})) + (all.at({"km3", port, "control_only"})));
     }
     EXPECT_EQ(link->stray_count(), 0u);
   }
@@ -149,6 +156,7 @@ struct Km3LinkTest : ::testing::Test {
   std::uint64_t fate(const std::string& name) const { return counts().at({"fibre", -1, name}); }
 
   MemoryLink* wire = nullptr;
+  std::string control, floor_control;
   std::unique_ptr<Km3Link> link;
   std::mt19937_64 random{11};
   std::uint64_t now_ns = 1;
@@ -180,6 +188,14 @@ TEST_P(Km3LinkRates, WhatFloorsSendComesFromTheNode) {
   EXPECT_TRUE(holed.empty());
   EXPECT_EQ(fate("carried"), fate("received"));
   check_books();
+  for (int port = 0; port < 2; ++port) {
+    const auto state = [&, all = counts()](const char* name) { return all.at({"link_state", port, name}); };
+    for (const char* one : {"aligned", "sends", "hears", "timed"}) EXPECT_EQ(state(one), 1u) << one;
+    EXPECT_EQ(state("floor"), static_cast<unsigned>(port) + 1);
+    EXPECT_LT(state("slip_bits"), 20u);
+    EXPECT_EQ(state("trip_frames"), 0u);
+    EXPECT_GT(state("trip_words"), 0u);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(BothRates, Km3LinkRates, ::testing::Values(800u, 2500u),
                          [](const auto& one) { return "Mbps" + std::to_string(one.param); });
@@ -273,6 +289,240 @@ TEST_F(Km3LinkTest, PacketsThatAreTooShortAreRefused) {
   GatewareConfig config;
   config.floors = GatewareFloors{};
   EXPECT_THROW(Km3Link(std::make_unique<MemoryLink>(), config), SetupError);  // 1472 bytes
+}
+
+// Two floors' programs and one that asks, on either side of a link: what each got.
+struct Km3ControlTest : Km3LinkTest {
+  using Message = std::array<std::byte, kKm3ControlBytes>;
+
+  void SetUp() override {
+    std::tie(programs, floor_control) = pair_of_ports();
+    std::string host;
+    {
+      std::unique_ptr<ReplySockets> free;
+      std::tie(free, host) = pair_of_ports();
+    }
+    control = host;
+    open();
+    for (std::uint32_t port = 0; port < 2; ++port) {
+      Endpoint to = parse_endpoint(control);
+      to.port = static_cast<std::uint16_t>(to.port + port);
+      const SocketAddress address(to);
+      ASSERT_EQ(::connect(askers[port].fd(), address.data(), address.bytes()), 0);
+    }
+  }
+
+  static std::pair<std::unique_ptr<ReplySockets>, std::string> pair_of_ports() {
+    for (std::uint16_t port = 21'000;; port = static_cast<std::uint16_t>(port + 2)) {
+      try {
+        const std::string first = "udp://127.0.0.1:" + std::to_string(port);
+        return {std::make_unique<ReplySockets>(parse_endpoint(first), 2), first};
+      } catch (const SetupError&) {
+        if (port > 60'000) throw;
+      }
+    }
+  }
+
+  static Message message(const char* magic, unsigned floor, std::uint32_t sequence, unsigned command = 1) {
+    Bytes bytes;
+    for (int k = 0; k < 4; ++k) put(bytes, static_cast<std::uint8_t>(magic[k]), 1);
+    for (const unsigned one : {3u, floor, command, 0u}) put(bytes, one, 1);
+    for (const std::uint32_t one : {sequence, 64u << 16, sequence * 77, 0u, 0u}) put(bytes, one, 4);
+    Message whole;
+    std::copy(bytes.begin(), bytes.end(), whole.begin());
+    return whole;
+  }
+
+  void ask(std::uint32_t port, std::span<const std::byte> bytes) {
+    ASSERT_EQ(::send(askers[port].fd(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+
+  // Programs answer, and what they answered comes to who asked, for so many calls of receive().
+  void serve(int calls) {
+    Bytes room(1 << 16), small(64);
+    std::vector<RxPacket> packets(16);
+    for (int call = 0; call < calls; ++call) {
+      const RxBatch batch = link->receive(room, packets, now_ns += kMs);
+      for (std::uint32_t p = 0; p < batch.packet_count; ++p) take(std::span(room).subspan(packets[p].offset, packets[p].bytes));
+      while (const auto request = programs->receive(small)) {
+        ASSERT_EQ(request->bytes, kKm3ControlBytes);
+        Message& heard = came_down[request->socket].emplace_back();
+        std::copy_n(small.begin(), heard.size(), heard.begin());
+        if (is_dumb) continue;
+        Message answer = message("KM3A", request->socket + 1, get(heard, 8), std::to_integer<unsigned>(heard[6]));
+        ASSERT_TRUE(programs->reply(*request, answer));
+      }
+      for (std::uint32_t port = 0; port < 2; ++port) {
+        for (ssize_t bytes; (bytes = ::recv(askers[port].fd(), small.data(), small.size(), 0)) >= 0;) {
+          ASSERT_EQ(bytes, static_cast<ssize_t>(kKm3ControlBytes));
+          std::copy_n(small.begin(), kKm3ControlBytes, came_back[port].emplace_back().begin());
+        }
+      }
+    }
+  }
+
+  void serve_without_programs(int calls) {
+    Bytes room(1 << 16);
+    std::vector<RxPacket> packets(16);
+    for (int call = 0; call < calls; ++call) link->receive(room, packets, now_ns += kMs);
+  }
+
+  // Each request and answer is where it should be, and has one fate.
+  void check_control(std::uint64_t bad_requests = 0, std::uint64_t not_answers = 0) {
+    const Counts all = counts();
+    for (int port = 0; port < 2; ++port) {
+      const auto of = [&](const char* name) { return all.at({"slow_control", port, name}); };
+      const auto km3 = [&](const char* name) { return all.at({"km3", port, name}); };
+      EXPECT_EQ(of("requests"), of("bad_request") + of("down"));
+      EXPECT_EQ(of("down"), km3("to_floor") + km3("to_floor_cut") + km3("to_floor_full"));
+      EXPECT_EQ(km3("to_floor"), of("heard"));
+      EXPECT_EQ(of("answers"), of("bad_answer") + of("no_room") + of("up") + of("held"));
+      EXPECT_EQ(of("up"), of("came"));
+      EXPECT_EQ(of("came"), of("returned") + of("no_asker"));
+      EXPECT_EQ(of("heard"), came_down[static_cast<std::size_t>(port)].size());
+      EXPECT_EQ(of("returned"), came_back[static_cast<std::size_t>(port)].size());
+      EXPECT_EQ(km3("unplaced"), 0u);
+      bad_requests -= of("bad_request");
+      not_answers -= of("bad_answer") + of("no_asker");
+    }
+    EXPECT_EQ(bad_requests, 0u);
+    EXPECT_EQ(not_answers, 0u);
+    check_books();
+  }
+
+  std::unique_ptr<ReplySockets> programs;
+  std::array<Socket, 2> askers{Socket(), Socket()};
+  std::array<std::vector<Message>, 2> came_down, came_back;
+  bool is_dumb = false;
+};
+
+TEST_F(Km3ControlTest, FloorsAnswerBeforeThereIsARun) {
+  std::array<std::vector<Message>, 2> asked, answers;
+  for (std::uint32_t k = 0; k < 40; ++k) {  // more than go with one frame
+    const std::uint32_t port = k % 3 == 0 ? 1 : 0;
+    ask(port, asked[port].emplace_back(message("KM3C", port + 1, 100 + k, 1 + k % 5)));
+    answers[port].push_back(message("KM3A", port + 1, 100 + k, 1 + k % 5));
+  }
+  serve(150);
+  EXPECT_EQ(came_down, asked);
+  EXPECT_EQ(came_back, answers);
+  EXPECT_TRUE(found.empty());
+  check_control();
+  const std::uint64_t frames = counts().at({"floor", 0, "frames"});
+  serve(60);
+  EXPECT_EQ((counts().at({"floor", 0, "frames"})), frames);  // and then the links stand again
+}
+
+TEST_F(Km3ControlTest, DataAreTheSameBesideIt) {
+  for (std::uint32_t slice = 0; slice < 4; ++slice) {
+    for (const unsigned floor : {1u, 2u}) {
+      send_unit(floor, 1, slice, hits(random() % 400), 6);
+      send_unit(floor, 3, slice, hits(19), 3);
+    }
+    if (slice > 0) {  // what is on its way when the time jumps, as a run begins, is to_floor_cut
+      for (const std::uint32_t port : {0u, 1u}) ask(port, message("KM3C", port + 1, slice));
+    }
+    serve(30);
+  }
+  serve(3500);
+  for (const auto& [key, unit] : sent) {
+    const bool is_hits = std::get<1>(key) == 1;
+    EXPECT_TRUE(is_hits ? by_module(found[key]) == by_module(unit) : found[key] == unit);
+    EXPECT_EQ(found[key].size(), unit.size());
+    EXPECT_TRUE(ended.contains(key));
+  }
+  EXPECT_TRUE(holed.empty());
+  for (const std::size_t port : {0u, 1u}) EXPECT_EQ(came_back[port].size(), 3u);
+  check_control();
+}
+
+// Nothing has come for long: slices go by without data for what is asked, and those that come after it are whole.
+TEST_F(Km3ControlTest, FloorsThatSendNothingAnswer) {
+  const auto slice_of_both = [&](std::uint32_t slice) {
+    for (const unsigned floor : {1u, 2u}) send_unit(floor, 1, slice, hits(30), 6);
+  };
+  slice_of_both(0);
+  serve(700);
+  const std::size_t units = found.size();
+  ask(1, message("KM3C", 2, 7));
+  serve(1500);
+  EXPECT_TRUE(came_back[1].empty());  // a floor that is late is waited for
+  serve(2000);
+  ASSERT_EQ(came_back[1], std::vector<Message>{message("KM3A", 2, 7)});
+  EXPECT_EQ(found.size(), units);  // a frame with an answer is no empty unit
+  EXPECT_EQ((counts().at({"km3", 1, "missing"})), 0u);
+  slice_of_both(15);
+  serve(1500);
+  EXPECT_EQ(by_module((found[{2, 1, 15}])), by_module((sent[{2, 1, 15}])));
+  EXPECT_TRUE(holed.empty());
+  check_control();
+}
+
+// Words of a request are lost, any number of them from its end: the next one is whole, and nothing is asked of a floor that no one asked.
+TEST_F(Km3ControlTest, ARequestThatLostWordsCostsNoOther) {
+  GatewareFloors floors{.floors = 2};
+  std::unique_ptr<ReplySockets> free;
+  std::tie(free, floors.control) = pair_of_ports();
+  free.reset();
+  floors.floor_control = floor_control;
+  Km3Control own(floors);
+  const Message cut = message("KM3C", 1, 0x01020304, 2), whole = message("KM3C", 1, 0x05060708, 2);
+  Bytes room(64);
+  for (std::size_t left = 2; left < cut.size(); left += 2) {
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t k = 0; k < left; ++k) bytes.push_back(std::to_integer<std::uint8_t>(cut[k]));
+    for (const std::byte one : whole) bytes.push_back(std::to_integer<std::uint8_t>(one));
+    for (const std::byte one : whole) bytes.push_back(std::to_integer<std::uint8_t>(one));
+    own.heard(0, bytes);
+    std::size_t good = 0;
+    for (int look = 0; look < 2000 && good == 0; ++look) {
+      while (const auto request = programs->receive(room)) {
+        const bool is_whole = std::equal(whole.begin(), whole.end(), room.begin());
+        good += is_whole ? 1 : 0;
+        EXPECT_TRUE(is_whole || std::to_integer<unsigned>(room[6]) > 5) << left;  // else it is a command that there is not
+      }
+    }
+    EXPECT_GE(good, 1u) << left;
+    bytes.clear();
+  }
+  EXPECT_GT(own.counts(0).counts[4].second, 10u);  // torn
+}
+
+TEST_F(Km3ControlTest, WhatIsNoSlowControlHasAName) {
+  const Message good = message("KM3C", 1, 5);
+  ask(0, std::span(good).first(27));
+  ask(0, message("KM3A", 1, 5));
+  ask(1, good);  // a floor that is asked for another one says so itself
+  serve(40);
+  EXPECT_EQ(came_down[0].size(), 0u);
+  EXPECT_EQ(came_down[1], std::vector<Message>{good});
+  EXPECT_EQ(came_back[1], std::vector<Message>{message("KM3A", 2, 5)});
+  check_control(2);
+
+  // Answers that are none, that no one asked for, and that come twice.
+  is_dumb = true;
+  Bytes small(64);
+  ask(0, good);
+  for (int k = 0; k < 400 && came_down[0].empty(); ++k) {
+    link->receive(small, std::span<RxPacket>(), now_ns += kMs);
+    if (const auto request = programs->receive(small)) {
+      came_down[0].push_back(good);
+      const Message answer = message("KM3A", 1, 5);
+      for (const Message& one : {good, message("KM3A", 1, 6), answer, answer}) ASSERT_TRUE(programs->reply(*request, one));
+    }
+  }
+  serve(60);
+  EXPECT_EQ(came_back[0], std::vector<Message>{message("KM3A", 1, 5)});
+  check_control(2, 3);
+
+  // A floor whose program is gone: what came down is named, and others answer.
+  programs.reset();
+  ask(0, message("KM3C", 1, 8));
+  serve_without_programs(60);
+  ask(0, message("KM3C", 1, 9));
+  serve_without_programs(60);
+  EXPECT_EQ((counts().at({"slow_control", 0, "heard"})), 3u);
+  EXPECT_GE((counts().at({"slow_control", 0, "unreachable"})), 1u);
 }
 
 }  // namespace

@@ -36,6 +36,16 @@ class SeedPoint(TypedDict):
     efficiency: Annotated[Share | None, "found muons / muons; null: there were none"]
 
 
+class EnergyPoint(TypedDict):
+    """Muons of one energy, all that pass within the emulator's radius."""
+
+    energy_gev: Annotated[float, "where they pass"]
+    light: Annotated[float, "theirs, over that of a muon without showers"]
+    efficiency: Annotated[Share | None, "found muons / all of them; null: there were none"]
+    efficiency_5_seeds: Annotated[Share | None, "as of the result"]
+    seeds_mean: Annotated[float, "L1 seeds that their own light makes"]
+
+
 class CutsPoint(TypedDict):
     """One set of cuts, on the same slices."""
 
@@ -69,6 +79,7 @@ class StudyResult(Base):
     noise_s: Annotated[float, "detector time without muons"]
     efficiency_5_seeds: Annotated[Share | None, "muons found, of those whose own light makes 5 or more L1 seeds"]
     efficiency_by_seeds: Annotated[list[SeedPoint], "the same by how many"]
+    efficiency_by_energy: Annotated[list[EnergyPoint], "by the energy of muons; empty with `--energy-slices 0`"]
     noise_events_per_s: Annotated[Rate, "events in slices without muons, of one tower"]
     noise_seeds_per_s: Annotated[Rate, "L1 seeds there"]
     purity: Annotated[
@@ -76,7 +87,12 @@ class StudyResult(Base):
     ]
     floors_per_core: Annotated[float, "floors whose decoding and trigger one core of this machine does: the median slice"]
     floors_per_core_low: Annotated[float, "the same of the slowest tenth of slices"]
-    floors_per_gpu: Annotated[float | None, "null: not measured"]
+    floors_per_gpu: Annotated[
+        float | None,
+        "floors for whose hits a GPU does match3B in windows of 1500 and judges seeds, with copies, one after the other, as `bench_gpu_km3` measures it; null: not measured",
+    ]
+    floors_per_gpu_why: Annotated[str, "why it was not; empty: it was"]
+    gpu: Annotated[str, "which GPU; empty: none"]
     slice_ms: Annotated[float, "detector time of a slice"]
     slice_latency_ms: Annotated[dict[str, float], "from the bytes of a slice to its events on one core: `p50`, `p90`, `p99`, `max`"]
     scan: Annotated[list[CutsPoint], "sets of cuts; empty with `--no-scan`"]
