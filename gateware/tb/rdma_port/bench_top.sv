@@ -175,7 +175,7 @@ module bench_top #(
     output logic [NODES*32-1:0] stray,         // requests of the bus beyond the node's memory
     output logic [NODES*32-1:0] arrived_cycle, // the first word of a packet, last
     output logic [NODES*32-1:0] offered_cycle, // and of one that leaves
-    output logic [NODES*32-1:0] went_to,       // and where it goes
+    output logic [NODES*32-1:0] went_to,       // and where it goes, its port above its place
     output logic [NODES*32-1:0] asked_number,  // of a GET that leaves, last
     output logic [NODES*rdma_pkg::COUNTS*32-1:0] counts
 );
@@ -457,7 +457,7 @@ module bench_top #(
       assert (rst || !payload_amid || payload_valid);  // no gap
       was_offered <= tx_valid && !(tx_ready && tx_last);
       if (tx_valid && !was_offered) offered_cycle[32*n+:32] <= cycle;
-      if (tx_valid && !was_offered) went_to[32*n+:32] <= {16'd0, tx_header.z, tx_header.y, tx_header.x};
+      if (tx_valid && !was_offered) went_to[32*n+:32] <= {12'd0, tx_header.port, tx_header.z, tx_header.y, tx_header.x};
       if (tx_valid && tx_ready) {tx_amid, tx_asks} <= {!tx_last, !tx_amid && tx_header.packet_type == rdma_pkg::TYPE_GET};
       if (tx_asks && tx_valid && tx_ready) asked_number[32*n+:32] <= 32'(tx_message.number);
       if (out_valid[n] && out_ready[n]) is_amid <= !out_last[n];

@@ -158,6 +158,7 @@ module bench_top #(
       .path_counts('0),
       .reply_counts('0),
       .ends('0),
+      .pages(),
       .s_axis_tdata(data),
       .s_axis_tvalid(valid && !(holds && !amid)),
       .s_axis_tready(ready),

@@ -169,22 +169,21 @@ async def times_route_and_events_are_told(dut: Any) -> None:
     for k, entry in enumerate(TABLE * 3):
         await bench.wait(bench.rng.randrange(8))
         data = bench.rng.randbytes(bench.rng.choice([2, 4, 50]))
-        cycle, ns = int(dut.now_cycles.value), int(dut.now_ns.value)
+        times = {int(dut.now_cycles.value): int(dut.now_ns.value)}
         sending = cocotb.start_soon(bench.send(data, entry.process, entry.sender))
         for _ in range(100):
             await bench.wait(1)
+            times[int(dut.now_cycles.value)] = int(dut.now_ns.value)
             if dut.begins.value == 1:
                 break
         assert dut.begins.value == 1
         assert int(dut.route.value) == entry.route
         came, parsed = int(dut.start_cycle.value), int(dut.parsed_cycle.value)
-        assert came - cycle in (0, 1), "its header's"
+        assert came - min(times) in (0, 1), "its header's"
         delays.add(int(dut.now_cycles.value) - parsed)
         await sending
         await bench.ended()
-        arrived = bench.host.arrivals_ns[k][0]
-        assert bench.host.arrivals_ns[k] == (arrived, arrived)
-        assert 0 <= arrived - ns <= 13, "two cycles"
+        assert bench.host.arrivals_ns[k] == (times[came], times[came])
     assert len(delays) == 1, delays
 
 
