@@ -35,6 +35,9 @@ module tx_ring_formal (
   logic [0:0] m_meta_destination;
   logic [63:0] m_meta_tag;
   logic [31:0] consumed;
+  logic m_command_valid, m_command_ready, m_command_good;
+  logic [511:0] m_command;
+  assign m_command_ready = 1'b0;
   tx_ring #(.ADDRESS_BITS(16), .BYTES_MAX(100), .DESTINATIONS(2)) dut (.*);
 
   // --- the driver: settings stand still, the doorbell goes forward while the ring is enabled, and is 0 when it is enabled again, with nothing in flight ---

@@ -82,4 +82,36 @@ package contract_pkg;
     logic [31:0] bytes;
     logic [63:0] address;
   } tx_descriptor_t;
+
+  localparam int MESSAGE_DESCRIPTOR_BYTES = 64;
+  localparam int MESSAGE_DESCRIPTOR_ADDRESS_AT = 0;
+  localparam int MESSAGE_DESCRIPTOR_BYTES_AT = 8;
+  localparam int MESSAGE_DESCRIPTOR_NODE_AT = 12;
+  localparam int MESSAGE_DESCRIPTOR_PORT_AT = 14;
+  localparam int MESSAGE_DESCRIPTOR_KIND_AT = 15;
+  localparam int MESSAGE_DESCRIPTOR_TAG_AT = 16;
+  localparam int MESSAGE_DESCRIPTOR_REMOTE_AT = 24;
+  localparam int MESSAGE_DESCRIPTOR_NONCE_AT = 32;
+  localparam int MESSAGE_DESCRIPTOR_LOCAL_NONCE_AT = 36;
+  localparam int MESSAGE_DESCRIPTOR_PROCESS_AT = 40;
+  localparam int MESSAGE_DESCRIPTOR_RESERVED0_AT = 42;
+  localparam int MESSAGE_DESCRIPTOR_RESERVED1_AT = 44;
+  localparam int MESSAGE_DESCRIPTOR_RESERVED2_AT = 48;
+  localparam int MESSAGE_DESCRIPTOR_SEQUENCE_AT = 56;
+  typedef struct packed {
+    logic [63:0] sequence_;
+    logic [63:0] reserved2;
+    logic [31:0] reserved1;
+    logic [15:0] reserved0;
+    logic [15:0] process;
+    logic [31:0] local_nonce;
+    logic [31:0] nonce;
+    logic [63:0] remote;
+    logic [63:0] tag;
+    logic [7:0] kind;
+    logic [7:0] port;
+    logic [15:0] node;
+    logic [31:0] bytes;
+    logic [63:0] address;
+  } message_descriptor_t;
 endpackage

@@ -65,6 +65,9 @@ module host_port #(
     input  nic_counts_pkg::reply_counts_t reply_counts,
     input  nic_counts_pkg::sending_ends_t ends,
 
+    // --- the page table, for others on the same bus ---
+    output port_pkg::pages_t pages,
+
     // --- payloads ---
     input  logic [IN_BITS-1:0] s_axis_tdata,
     input  logic        s_axis_tvalid,
@@ -178,6 +181,16 @@ module host_port #(
       interrupt_arm <= 1'b0;
     end
   end
+
+  assign pages.region_write = region_write;
+  assign pages.region_index = set.region.index.value;
+  assign pages.region_valid = set.region.valid.value;
+  assign pages.region_page_shift = set.region.page_shift.value;
+  assign pages.region_first = set.region.first.value;
+  assign pages.region_count = set.region.count.value;
+  assign pages.entry_write = entry_write;
+  assign pages.entry_index = set.page_index.index.value;
+  assign pages.entry_data = set.page_entry.data.value;
 
   timebase #(
       .NS_NUMERATOR(CYCLE_PS / 200),  // fifths of a nanosecond

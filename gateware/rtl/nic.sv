@@ -190,6 +190,7 @@ module nic #(
       .path_counts,
       .reply_counts,
       .ends,
+      .pages(),
       .s_axis_tdata(rx_tdata),
       .s_axis_tvalid(rx_tvalid),
       .s_axis_tready(),  // always

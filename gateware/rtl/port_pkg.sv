@@ -61,6 +61,19 @@ package port_pkg;
     logic [15:0] destination_source_port;
   } settings_t;
 
+  // What a page table is told. Tables are written one entry a cycle.
+  typedef struct packed {
+    logic        region_write;
+    logic [7:0]  region_index;
+    logic        region_valid;
+    logic [4:0]  region_page_shift;
+    logic [15:0] region_first;
+    logic [16:0] region_count;
+    logic        entry_write;
+    logic [15:0] entry_index;
+    logic [63:0] entry_data;
+  } pages_t;
+
   // What stage_merge is told. table_write and forget are pulses.
   typedef struct packed {
     logic [7:0]  links;

@@ -15,10 +15,13 @@
 //   * The settings stand still from a cycle before cfg_enable on, but for the doorbell.
 //   * Whatever is disabled begins again at 0; the driver leaves it so until nothing is in flight (busy), and enables it with a doorbell of 0.
 //   * Descriptors are asked for 3 cycles after their doorbell, their payloads 2 cycles after they came.
+//   * With COMMANDS a descriptor is handed on whole (m_command) to who reads what it names, and nothing is sent here: each comes once, in order, and m_command_good
+//     says that its sequence is its number + 1. Whoever takes it tells what became of it (gone_*), of one that is not good that it is bad.
 module tx_ring #(
     parameter int ADDRESS_BITS = 43,  // of a device address
     parameter int BYTES_MAX = 9000,   // of a packet [B]
     parameter int DESTINATIONS = 16,
+    parameter bit COMMANDS = 1'b0,
     localparam int BYTES_BITS = $clog2(BYTES_MAX + 1),
     localparam int DESTINATION_BITS = $clog2(DESTINATIONS)
 ) (
@@ -52,6 +55,12 @@ module tx_ring #(
     output logic [BYTES_BITS-1:0]        m_meta_bytes,
     output logic [DESTINATION_BITS-1:0]  m_meta_destination,
     output logic [63:0]                  m_meta_tag,
+
+    // Descriptors, with COMMANDS.
+    output logic                         m_command_valid,
+    input  logic                         m_command_ready,
+    output contract_pkg::tx_descriptor_t m_command,
+    output logic                         m_command_good,
 
     // What became of a packet: it left, or it was thrown away because it could not be read.
     input  logic        gone_valid,
@@ -151,17 +160,18 @@ module tx_ring #(
   descriptor_t head;
   assign head = queue[queue_out[QUEUE_BITS-1:0]];
   wire head_there = queue_in != queue_out;
-  wire wants_payload = head_there && head.good;
-  wire refuses = head_there && !head.good && steps_free;
+  wire hands_on = COMMANDS && head_there && m_command_ready;
+  wire wants_payload = !COMMANDS && head_there && head.good;
+  wire refuses = !COMMANDS && head_there && !head.good && steps_free;
   wire wants_descriptors = cfg_enable && !ring_fault && settled == '1 && batch != '0 && has_room;
-  assign read_valid = steps_free && (head_there ? head.good : wants_descriptors);
+  assign read_valid = steps_free && (head_there && !COMMANDS ? head.good : wants_descriptors);
   assign read_address = wants_payload ? head.address : batch_address;
   assign read_bytes = wants_payload ? 14'(head.bytes) : 14'({batch, {ENTRY_SHIFT{1'b0}}});
   wire asks = read_valid && read_ready;
   assign asks_descriptors = asks && !wants_payload;
 
   always_ff @(posedge clk) begin
-    if ((asks && wants_payload) || refuses) queue_out <= queue_out + 1'b1;
+    if ((asks && wants_payload) || refuses || hands_on) queue_out <= queue_out + 1'b1;
     if (asks_descriptors) begin
       asked <= asked + 32'(batch);
       queue_asked <= queue_asked + (QUEUE_BITS + 1)'(batch);
@@ -201,6 +211,19 @@ module tx_ring #(
   assign read = {4{s_axis_tdata}};
   wire unused = &{1'b0, read.reserved, read.sequence_[63:32]};
   wire pushes = takes && is_descriptors && word == SEQUENCE_WORD && !s_axis_tuser && !ring_fault;
+  assign m_command_valid = COMMANDS && head_there;
+  assign m_command_good = head.good;
+  if (COMMANDS) begin : g_commands
+    logic [2:0][127:0] commands[QUEUE];
+    logic [2:0][127:0] words;  // all but the one with the sequence
+    always_ff @(posedge clk) begin
+      if (takes && is_descriptors && word != SEQUENCE_WORD) words[word] <= s_axis_tdata;
+      if (pushes) commands[queue_in[QUEUE_BITS-1:0]] <= words;
+    end
+    assign m_command = {128'd0, commands[queue_out[QUEUE_BITS-1:0]]};
+  end else begin : g_no_commands
+    assign m_command = '0;
+  end
   descriptor_t open;
   always_ff @(posedge clk) begin
     if (step_ends) steps_out <= steps_out + 1'b1;
@@ -211,8 +234,8 @@ module tx_ring #(
           open.address <= read.address[ADDRESS_BITS-1:0];
           open.bytes <= read.bytes[BYTES_BITS-1:0];
           open.destination <= read.destination[DESTINATION_BITS-1:0];
-          open.good <= read.address[63:ADDRESS_BITS] == '0 && read.address[3:0] == '0 && read.bytes != '0 &&
-                       read.bytes <= 32'(BYTES_MAX) && read.destination < 32'(DESTINATIONS);
+          open.good <= COMMANDS || (read.address[63:ADDRESS_BITS] == '0 && read.address[3:0] == '0 && read.bytes != '0 &&
+                       read.bytes <= 32'(BYTES_MAX) && read.destination < 32'(DESTINATIONS));
         end
         TAG_WORD: open.tag <= read.tag;
         default: ;

@@ -16,7 +16,7 @@ from pathlib import Path
 
 GATEWARE = Path(__file__).resolve().parent.parent
 HEADER = GATEWARE.parent / "include" / "nanet" / "contract.hpp"
-STRUCTS = ("PacketRef", "Completion", "TxDescriptor")  # that the NIC writes or reads
+STRUCTS = ("PacketRef", "Completion", "TxDescriptor", "MessageDescriptor")  # that the NIC writes or reads
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 MADE = "Made from include/nanet/contract.hpp by gateware/scripts/make_contract.py; do not edit."
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}  # of Python's struct

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes everything that knows the registers from registers/nic.rdl, node.rdl and km3.rdl, by PeakRDL, and the counters from registers/counts.toml.
+"""Makes everything that knows the registers from registers/nic.rdl, node.rdl, ape.rdl and km3.rdl, by PeakRDL, and the counters from registers/counts.toml.
 
 make_registers.py           rtl/*_regs_pkg.sv, rtl/*_regs.sv, model/nic_registers.h and docs/gateware-registers.md; of the counters
                             registers/counts.rdl, rtl/nic_counts_pkg.sv and the driver's nic_counts.hpp; all kept under version control
@@ -20,7 +20,7 @@ from systemrdl import RDLCompiler
 from systemrdl.node import AddressableNode, FieldNode, RegNode
 
 HERE = Path(__file__).resolve().parent.parent
-NIC, NODE, KM3 = (HERE / "registers" / f"{name}.rdl" for name in ("nic", "node", "km3"))
+NIC, NODE, APE, KM3 = SOURCES = [HERE / "registers" / f"{name}.rdl" for name in ("nic", "node", "ape", "km3")]
 COUNTS = HERE / "registers" / "counts.toml"
 PLACES = {
     "counts.rdl": "registers",
@@ -30,6 +30,8 @@ PLACES = {
     "nic_regs.sv": "rtl",
     "node_regs_pkg.sv": "rtl",
     "node_regs.sv": "rtl",
+    "ape_regs_pkg.sv": "rtl/apenet",
+    "ape_regs.sv": "rtl/apenet",
     "km3_regs_pkg.sv": "rtl/km3",
     "km3_regs.sv": "rtl/km3",
     "nic_registers.h": "model",
@@ -39,7 +41,7 @@ LINT = "/* verilator lint_off GENUNNAMED */\n/* verilator lint_off UNUSEDSIGNAL 
 HEADER = "// SPDX-License-Identifier: Apache-2.0\n// Made from registers/{source} by scripts/make_registers.py; do not edit.\n"
 REFERENCE = """# Registers of the NIC
 
-Made from `gateware/registers/nic.rdl`, `node.rdl` and `km3.rdl` by `gateware/scripts/make_registers.py`; do not edit. `make registers` writes the same as HTML.
+Made from `gateware/registers/nic.rdl`, `node.rdl`, `ape.rdl` and `km3.rdl` by `gateware/scripts/make_registers.py`; do not edit. `make registers` writes the same as HTML.
 [design/gateware-nic.md](design/gateware-nic.md) says in which order a driver sets them.
 
 """
@@ -96,15 +98,16 @@ def counts_header(rows: dict[str, Any]) -> str:
 
 def make(folder: Path) -> dict[str, str]:
     """What PeakRDL makes, by name."""
-    for source in (NIC, NODE, KM3):
+    for source in SOURCES:
         peakrdl("regblock", source, "-o", folder, "--cpuif", "axi4-lite-flat", "--default-reset", "rst", "--err-if-bad-addr")
     peakrdl("c-header", NIC, "-o", folder / "nic_registers.h")
     files = {"gateware-registers.md": REFERENCE + reference(NIC)}
     files["gateware-registers.md"] += "\n# Registers of a node\n\n" + reference(NODE)
+    files["gateware-registers.md"] += "\n# Registers of a node in a torus\n\n" + reference(APE)
     files["gateware-registers.md"] += "\n# Registers of a KM3NeT node\n\n" + reference(KM3)
-    for name in (*(f"{source.stem}_regs{kind}.sv" for source in (NIC, NODE, KM3) for kind in ("_pkg", "")), "nic_registers.h"):
+    for name in (*(f"{source.stem}_regs{kind}.sv" for source in SOURCES for kind in ("_pkg", "")), "nic_registers.h"):
         text = (folder / name).read_text(encoding="utf-8")
-        source = next(source for source in (NIC, NODE, KM3) if name.startswith(source.stem))
+        source = next(source for source in SOURCES if name.startswith(f"{source.stem}_"))
         files[name] = HEADER.format(source=source.name) + (LINT if name.endswith(".sv") else "") + text
     return files
 
@@ -177,7 +180,7 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--docs"] and len(arguments) == 2:
         folder = Path(arguments[1])
         folder.mkdir(parents=True, exist_ok=True)
-        for source in (NIC, NODE, KM3):
+        for source in SOURCES:
             peakrdl("html", source, "-o", folder / source.stem / "html")
             peakrdl("python", source, "-o", folder / source.stem / "python")
         return 0

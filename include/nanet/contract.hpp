@@ -133,6 +133,27 @@ struct alignas(64) TxDescriptor {
 static_assert(sizeof(TxDescriptor) == 64 && std::is_trivially_copyable_v<TxDescriptor>);
 static_assert(offsetof(TxDescriptor, tag) == 16 && offsetof(TxDescriptor, sequence) == 56);
 
+// An entry of a TX ring whose NIC stands in a torus: a message to another node. Its kind stands where a TxDescriptor has the highest byte of its destination, so
+// neither is taken for the other. docs/apenet-rdma-format.md has the kinds, and what each of them needs.
+struct alignas(64) MessageDescriptor {
+  std::uint64_t address;  // of the bytes here, as a TxDescriptor's; of a GET bits 47..40 the region that they come to, 39..0 from which byte of it on
+  std::uint32_t bytes;
+  std::uint16_t node;  // whereto: x 6 bits, y 5, z 5, x lowest
+  std::uint8_t port;   // of that node
+  std::uint8_t kind;
+  std::uint64_t tag;          // comes back in the packet_sent completion; of a GET with what it asked for, too
+  std::uint64_t remote;       // bits 47..40 the region there, 39..0 from which byte of it on; of an EVENT bits 15..0 its value
+  std::uint32_t nonce;        // of that region
+  std::uint32_t local_nonce;  // of a GET: of the region here
+  std::uint16_t process;      // comes with the message
+  std::uint16_t reserved0;
+  std::uint32_t reserved1;
+  std::uint64_t reserved2;
+  std::uint64_t sequence;  // written last
+};
+static_assert(sizeof(MessageDescriptor) == 64 && std::is_trivially_copyable_v<MessageDescriptor>);
+static_assert(offsetof(MessageDescriptor, kind) == 15 && offsetof(MessageDescriptor, sequence) == 56);
+
 // The two running numbers of a CLOP or ring, in its own memory after the entries, so that whoever sees the memory sees them too. Each is on
 // a cache line of its own and written by one side only, with release order; neither ever wraps.
 struct Indexes {

@@ -3,6 +3,7 @@
 //
 // Contract
 //   * Events leave in the order in which they came, four words each, while the queue has room: what was written is at most the queue's size more than cfg_consumed.
+//   * Before cfg_completion_mask is set, the last of its settings, there is no queue: it has no room.
 //   * s_room: two more events find place here. s_full: they do not, because the queue in memory has no room.
 module rdma_completions #(
     parameter int ADDRESS_BITS = 44,
@@ -63,7 +64,7 @@ module rdma_completions #(
     settled <= ends ? '0 : {settled[0], 1'b1};
     if (ends) {queue_room, m_address} <= {next_room, next_address};
     else if (!queue_room && settled == '1) begin
-      queue_room <= used <= cfg_completion_mask;
+      queue_room <= used <= cfg_completion_mask && cfg_completion_mask != '0;
       m_address <= cfg_completions + ADDRESS_BITS'({written & cfg_completion_mask, {ENTRY_SHIFT{1'b0}}});
     end
     if (rst) begin

@@ -67,7 +67,9 @@ module rdma_cut #(
   wire is_get = job.kind == rdma_pkg::TYPE_GET;
   wire is_event = job.kind == rdma_pkg::TYPE_EVENT;
   wire is_reply = job.kind == rdma_pkg::TYPE_REPLY;
-  wire has_data = is_put || is_reply;
+  wire is_send = job.kind == rdma_pkg::TYPE_SEND;
+  wire is_alone = is_event || is_send;  // one packet, whose header names its message
+  wire has_data = is_put || is_reply || is_send;
 
   // --- whose turn it is ---
   wire may_own = s_valid && (s_job.kind != rdma_pkg::TYPE_GET || open_room);
@@ -81,7 +83,7 @@ module rdma_cut #(
   logic [NODE_BITS-1:0] clears;
   wire [NODE_BITS-1:0] node = {job.to.z[Z_BITS-1:0], job.to.y[Y_BITS-1:0], job.to.x[X_BITS-1:0]};
   wire outside = (job.to.z >> Z_BITS) != '0 || (job.to.y >> Y_BITS) != '0 || (job.to.x >> X_BITS) != '0;
-  wire numbers_it = state == COUNT && (is_put || is_event) && !refused;
+  wire numbers_it = state == COUNT && (is_put || is_alone) && !refused;
   always_ff @(posedge clk) begin
     if (state == CLEAR) numbers[clears] <= '0;
     else if (numbers_it) numbers[node] <= next_number + 1'b1;
@@ -121,7 +123,7 @@ module rdma_cut #(
   assign open_tag = job.tag;
 
   rdma_pkg::event_address_t event_address;
-  assign event_address = '{at, number, job.offset[15:0]};
+  assign event_address = '{at, number, is_send ? '0 : job.offset[15:0]};
   always_comb begin
     m_command = '0;
     m_command.header.packet_type = job.kind;
@@ -130,8 +132,8 @@ module rdma_cut #(
     m_command.header.z = job.to.z;
     m_command.header.port = job.port;
     m_command.header.process = job.process;
-    m_command.header.bytes = is_event ? '0 : is_get ? 14'd32 : 14'd16 + 14'(out_end);
-    m_command.header.address = is_event ? event_address : {job.region, job.offset};
+    m_command.header.bytes = is_event ? '0 : is_get ? 14'd32 : is_send ? 14'(out_end) : 14'd16 + 14'(out_end);
+    m_command.header.address = is_alone ? event_address : {job.region, job.offset};
     m_command.message.nonce = job.nonce;
     m_command.message.source = at;
     m_command.message.number = number;
@@ -171,7 +173,9 @@ module rdma_cut #(
       end
       START: begin
         // What others ask for has their word for its length alone.
-        refused <= !(is_event || (job.bytes != '0 && job.bytes <= 32'(rdma_pkg::MESSAGE_BYTES_MAX))) || outside || !(is_put || is_get || is_event || (is_reply && !own));
+        refused <= !(is_event || (job.bytes != '0 && job.bytes <= (is_send ? 32'(rdma_pkg::DATA_BYTES_MAX) : 32'(rdma_pkg::MESSAGE_BYTES_MAX)))) || outside ||
+                   !(is_put || is_get || is_alone || (is_reply && !own));
+        if (is_send) job.offset <= '0;
         words <= 16'(end_byte >> 4);
         packet <= '0;
         left <= job.bytes[17:0];
@@ -179,7 +183,7 @@ module rdma_cut #(
       end
       COUNT: begin
         number <= is_get ? open_number : is_reply ? job.number : next_number;
-        packets <= has_data ? last : '0;
+        packets <= is_put || is_reply ? last : '0;
         if (refused) begin
           count_refused <= own;
           count_reply_refused <= !own;

@@ -8,7 +8,7 @@
 // Contract
 //   * A packet is looked for (look_valid with look_ready), judged (verdict_valid, two cycles later), and if the verdict is LANDS it has landed (land) or has
 //     not (leave) when its sender's words are known to be good. Until then no other is looked for.
-//   * An event is told when a message ends: complete; failed, because the next one of its node has begun; failed, because none of its packets has landed for
+//   * An event is told when a message but a SEND ends: complete; failed, because the next one of its node has begun; failed, because none of its packets has landed for
 //     TICK_CYCLES to twice that and a turn over all lines. With a message's first packet `missed` tells how many before it were never seen.
 //   * What comes again of a message that has ended, or is not newer, is STALE. Numbers are compared modulo 2^16: of more than 32,767 lost in a row nothing is said.
 //   * The events' reader has room for two (event_room) when one is looked for.
@@ -245,7 +245,7 @@ module rdma_messages #(
       end
       LAND: begin
         state <= IDLE;
-        event_valid <= is_last;
+        event_valid <= is_last && look.kind != rdma_pkg::TYPE_SEND;  // of that its CLOP tells
         event_.source <= look.source;
         event_.number <= look.number;
         event_.process <= look.process;

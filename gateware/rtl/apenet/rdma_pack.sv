@@ -54,6 +54,7 @@ module rdma_pack #(
   wire loads = state == IDLE && came != went && has_room && !gone_valid;
   wire is_get = command.header.packet_type == rdma_pkg::TYPE_GET;
   wire is_event = command.header.packet_type == rdma_pkg::TYPE_EVENT;
+  wire is_send = command.header.packet_type == rdma_pkg::TYPE_SEND;
   always_ff @(posedge clk) begin
     if (s_valid && s_ready) commands[came[BITS-1:0]] <= s_command;
     if (s_valid && s_ready) came <= came + 1'b1;
@@ -122,7 +123,7 @@ module rdma_pack #(
       HEADER: begin
         word <= {8'd0, command.header};
         word_valid <= !command.refused;
-        state <= command.refused || is_event ? FOOTER : MESSAGE;
+        state <= command.refused || is_event ? FOOTER : is_send ? DATA : MESSAGE;
       end
       MESSAGE: begin
         word <= command.message;

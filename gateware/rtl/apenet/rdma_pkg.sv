@@ -5,6 +5,7 @@ package rdma_pkg;
   localparam logic [4:0] TYPE_PUT = 5'h01;
   localparam logic [4:0] TYPE_GET = 5'h03;
   localparam logic [4:0] TYPE_REPLY = 5'h04;
+  localparam logic [4:0] TYPE_SEND = 5'h05;
   localparam logic [4:0] TYPE_EVENT = 5'h11;
 
   localparam int PACKETS_MAX = 64;                            // of a message
@@ -32,7 +33,7 @@ package rdma_pkg;
     logic [REGION_BITS-1:0] region;
     logic [OFFSET_BITS-1:0] offset;
   } landing_t;
-  // The address of an EVENT.
+  // The address of an EVENT, and of a SEND, whose value is 0.
   typedef struct packed {
     apenet_pkg::place_t source;
     logic [15:0] number;
@@ -40,7 +41,7 @@ package rdma_pkg;
   } event_address_t;
 
   // A message to send. PUT: from local_ (a device address) to the remote region. GET: from the remote region to local_ (region and offset) with local_nonce.
-  // REPLY: from local_ (region and offset) with local_nonce to the remote region. EVENT: offset holds its value.
+  // REPLY: from local_ (region and offset) with local_nonce to the remote region. SEND: from local_, to where its receiver likes. EVENT: offset holds its value.
   typedef struct packed {
     logic [4:0] kind;
     apenet_pkg::place_t to;
@@ -96,7 +97,7 @@ package rdma_pkg;
   } verdict_t;
 
   // What became of a packet: one pulse of one bit.
-  localparam int COUNTS = 17;
+  localparam int COUNTS = 20;
   localparam int COUNT_LANDED = 0;     // of a PUT or REPLY
   localparam int COUNT_EVENT = 1;
   localparam int COUNT_GET = 2;        // a request went on to the sender
@@ -114,4 +115,7 @@ package rdma_pkg;
   localparam int DROP_OUTSIDE = 14;
   localparam int DROP_QUEUE = 15;
   localparam int DROP_REQUESTS = 16;   // a GET beyond what nodes may have outstanding
+  localparam int COUNT_SEND = 17;      // it went on to its CLOP
+  localparam int DROP_NO_MATCH = 18;   // a SEND that no entry of the match table wants
+  localparam int DROP_FULL = 19;       // a SEND for which there is no room before the CLOPs
 endpackage

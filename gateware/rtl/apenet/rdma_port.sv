@@ -3,7 +3,8 @@
 //
 // Contract
 //   * s_axis is what the router brings (all of it is taken: m_space of that port is all ones), m_axis goes to the first stream of the same port.
-//   * Jobs are those of a TX ring, taken in order; gone_* tells of each once, as for tx_ring, when its memory has been read.
+//   * Jobs are taken in order; gone_* tells of each once, as for tx_ring, when its memory has been read.
+//   * The reads and writes of a ring (ring_*, as of tx_ring) take turns with those of messages, a read or a write each.
 //   * Keys, page table and bus: as for rdma_regions, page_table, dma_write and dma_read.
 //   * A GET is answered whatever is sent: requests wait in memory of their own, REQUESTS of them. With at most GETS under way at each node, as here, none finds
 //     it full if REQUESTS is GETS times the nodes.
@@ -14,6 +15,8 @@ module rdma_port #(
     parameter int KEYS = 16,
     parameter int GETS = 4,                  // of this node under way
     parameter int REQUESTS = GETS << (X_BITS + Y_BITS + Z_BITS),  // of others that wait; a power of two
+    parameter int SEND_WORDS = 1024,         // of SENDs that wait for their CLOP [16 B]; a power of two
+    parameter int MATCH_ENTRIES = 16,        // of SENDs
     parameter int TICK_CYCLES = 262144,      // a message fails when none of its packets has come for this long, to twice that
     parameter int PAYLOAD_BYTES_MAX = 256,   // of a write request [B]
     parameter int REQUEST_BYTES_MAX = 512,   // of a read request [B]
@@ -26,6 +29,7 @@ module rdma_port #(
     input logic clk,
     input logic rst,
     input logic [63:0] now_ns,
+    input logic [63:0] now_cycles,
 
     input apenet_pkg::place_t at,
     input logic [3:0] own_port,
@@ -50,6 +54,24 @@ module rdma_port #(
     input logic [$clog2(ENTRIES)-1:0] entry_index,
     input logic [               63:0] entry_data,
 
+    // Which SENDs are taken, and where they go, as of rdma_sends; and those that came.
+    input  logic                            match_write,
+    input  logic [$clog2(MATCH_ENTRIES)-1:0] match_index,
+    input  logic                            match_enable,
+    input  logic [15:0]                     match_process,
+    input  apenet_pkg::place_t              match_sender,
+    input  apenet_pkg::place_t              match_sender_mask,
+    input  logic [port_pkg::ROUTE_BITS-1:0] match_route,
+    input  logic [1:0]                      match_clop,
+    input  logic [15:0]                     match_source,
+    input  logic                            match_counts_events,
+    output logic [127:0]                    payload_tdata,
+    output logic [ 15:0]                    payload_tkeep,
+    output logic                            payload_tvalid,
+    input  logic                            payload_tready,
+    output logic                            payload_tlast,
+    output port_pkg::routed_t               payload_meta,
+
     // The completion queue of what comes.
     input  logic [ADDRESS_BITS-1:0] cfg_completions,
     input  logic [            31:0] cfg_completion_mask,
@@ -63,6 +85,21 @@ module rdma_port #(
     input  logic           gone_ready,
     output logic           gone_bad,
     output logic [   63:0] gone_tag,
+
+    input  logic                    ring_read_valid,
+    output logic                    ring_read_ready,
+    input  logic [ADDRESS_BITS-1:0] ring_read_address,
+    input  logic [            12:0] ring_read_bytes,
+    output logic [           127:0] ring_tdata,
+    output logic                    ring_tvalid,
+    input  logic                    ring_tready,
+    output logic                    ring_tlast,
+    output logic                    ring_tuser,
+    input  logic                    ring_write_valid,
+    output logic                    ring_write_ready,
+    input  logic                    ring_write_last,
+    input  logic [ADDRESS_BITS-1:0] ring_write_address,
+    input  logic [           127:0] ring_write_data,
 
     input  logic [127:0] s_axis_tdata,
     input  logic         s_axis_tvalid,
@@ -101,7 +138,7 @@ module rdma_port #(
     output logic                        count_unreadable,
     output logic                        count_refused,
     output logic                        count_reply_refused,
-    output logic                        completion_fault  // an entry of the completion queue could not be written
+    output logic                        completion_fault  // an entry of a completion queue could not be written
 );
   localparam int REQUEST_BITS = $clog2(REQUESTS);
   localparam int WRITE_BYTES_MAX = 8191;
@@ -135,11 +172,15 @@ module rdma_port #(
   logic [12:0] data_bytes;
   logic [127:0] data, entry, out_write_data;
   logic entry_valid, entry_ready, entry_last;
-  logic done, done_fault, done_entry;
+  logic done, done_fault;
+  logic [1:0] done_whose;
   logic get_valid, get_ready;
   /* verilator lint_off UNUSEDSIGNAL */  // its kind and tag are all the same
   rdma_pkg::job_t get;
   /* verilator lint_on UNUSEDSIGNAL */
+
+  logic send_begins, send_valid, send_ends, send_good, send_wanted, send_room;
+  apenet_pkg::header_t send_header;
 
   rdma_rx #(
       .ADDRESS_BITS(ADDRESS_BITS)
@@ -173,18 +214,59 @@ module rdma_port #(
       .verdict,
       .land,
       .leave,
+      .send_begins,
+      .send_header,
+      .send_valid,
+      .send_ends,
+      .send_good,
+      .send_wanted,
+      .send_room,
       .write_valid(data_valid),
       .write_ready(data_ready),
       .write_last(data_last),
       .write_address(data_address),
       .write_bytes(data_bytes),
       .write_data(data),
-      .done(done && !done_entry),
+      .done(done && done_whose == DATA),
       .done_fault,
       .get_valid,
       .get_ready,
       .get,
       .counts
+  );
+
+  rdma_sends #(
+      .DEPTH_WORDS(SEND_WORDS),
+      .MATCH_ENTRIES(MATCH_ENTRIES)
+  ) i_sends (
+      .clk,
+      .rst,
+      .now_ns,
+      .now_cycles,
+      .match_write,
+      .match_index,
+      .match_enable,
+      .match_process,
+      .match_sender,
+      .match_sender_mask,
+      .match_route,
+      .match_clop,
+      .match_source,
+      .match_counts_events,
+      .s_begins(send_begins),
+      .s_header(send_header),
+      .s_valid(send_valid),
+      .s_data(s_axis_tdata),
+      .s_ends(send_ends),
+      .s_good(send_good),
+      .wanted(send_wanted),
+      .room(send_room),
+      .m_axis_tdata(payload_tdata),
+      .m_axis_tkeep(payload_tkeep),
+      .m_axis_tvalid(payload_tvalid),
+      .m_axis_tready(payload_tready),
+      .m_axis_tlast(payload_tlast),
+      .m_meta(payload_meta)
   );
 
   rdma_regions #(
@@ -272,17 +354,30 @@ module rdma_port #(
       .written(completions_written)
   );
 
-  // --- data and completions share the way to memory, a write at a time: an event is told when its data has gone this way, so it stays behind it ---
-  logic open_data, open_entry, out_ready;
-  wire writes_entry = open_entry || (!open_data && entry_valid);
-  assign entry_ready = writes_entry && out_ready;
-  assign data_ready = !writes_entry && out_ready;
-  assign out_write_address = writes_entry ? entry_address : data_address;
-  assign out_write_data = writes_entry ? entry : data;
+  // --- data, completions and those of the ring share the way to memory, a write at a time: an event is told when its data has gone this way, so it stays behind it ---
+  localparam logic [1:0] DATA = 2'd0, ENTRY = 2'd1, RING = 2'd2;
+  logic open, out_ready, out_valid, out_last, ring_next;
+  logic [1:0] open_whose, whose;
+  always_comb begin
+    whose = DATA;
+    if (open) whose = open_whose;
+    else if (entry_valid && !(ring_write_valid && ring_next)) whose = ENTRY;
+    else if (ring_write_valid) whose = RING;
+  end
+  assign entry_ready = whose == ENTRY && out_ready;
+  assign ring_write_ready = whose == RING && out_ready;
+  assign data_ready = whose == DATA && out_ready;
+  assign out_valid = whose == ENTRY ? entry_valid : whose == RING ? ring_write_valid : data_valid;
+  assign out_last = whose == ENTRY ? entry_last : whose == RING ? ring_write_last : data_last;
+  assign out_write_address = whose == ENTRY ? entry_address : whose == RING ? ring_write_address : data_address;
+  assign out_write_data = whose == ENTRY ? entry : whose == RING ? ring_write_data : data;
   always_ff @(posedge clk) begin
-    if (entry_valid && entry_ready) open_entry <= !entry_last;
-    if (data_valid && data_ready) open_data <= !data_last;
-    if (rst) {open_data, open_entry} <= '0;
+    if (out_valid && out_ready) begin
+      open <= !out_last;
+      open_whose <= whose;
+      if (whose != DATA) ring_next <= whose == ENTRY;
+    end
+    if (rst) {open, ring_next} <= '0;
   end
 
   dma_write #(
@@ -291,7 +386,8 @@ module rdma_port #(
       .ALIGN_BYTES(1),
       .REGIONS(REGIONS),
       .ENTRIES(ENTRIES),
-      .OFFSET_BITS(OFFSET_BITS)
+      .OFFSET_BITS(OFFSET_BITS),
+      .TAG_BITS(2)
   ) i_dma_write (
       .clk,
       .rst,
@@ -304,18 +400,18 @@ module rdma_port #(
       .entry_write,
       .entry_index,
       .entry_data,
-      .s_valid(writes_entry ? entry_valid : data_valid),
+      .s_valid(out_valid),
       .s_second(1'b0),
       .s_ready(out_ready),
       .s_address(out_write_address),
-      .s_bytes(writes_entry ? 13'(contract_pkg::COMPLETION_BYTES) : data_bytes),
+      .s_bytes(whose == DATA ? data_bytes : 13'(contract_pkg::COMPLETION_BYTES)),
       .s_data(out_write_data),
-      .s_last(writes_entry ? entry_last : data_last),
-      .s_tag(writes_entry),
+      .s_last(out_last),
+      .s_tag(whose),
       .s_cut(),
       .done,
       .done_fault,
-      .done_tag(done_entry),
+      .done_tag(done_whose),
       .m_valid(write_valid),
       .m_ready(write_ready),
       .m_first(write_first),
@@ -326,7 +422,7 @@ module rdma_port #(
       .m_data(write_data),
       .m_keep(write_keep)
   );
-  assign completion_fault = done && done_fault && done_entry;
+  assign completion_fault = done && done_fault && done_whose != DATA;
 
   // --- what others ask for ---
   localparam int ASKED_BITS = 16 + 4 + 16 + 16 + 32 + rdma_pkg::REGION_BITS + OFFSET_BITS + 48 + 32 + 32;  // of a job, what is not the same in all
@@ -359,7 +455,7 @@ module rdma_port #(
   logic [12:0] ask_bytes;
   rdma_pkg::command_t command;
   logic [127:0] brought;
-  logic brought_valid, brought_ready, brought_last, brought_bad;
+  logic brought_valid, brought_ready, brought_last, brought_bad, pack_ready;
 
   rdma_regions #(
       .REGIONS(KEYS),
@@ -427,6 +523,32 @@ module rdma_port #(
       .count_reply_refused
   );
 
+  // --- reads of both, brought in the order in which they were asked for ---
+  localparam int READS = 2 * TAGS;  // more than there can be: each has a tag, but for the one that is cut and the one that leaves
+  localparam int READ_BITS = $clog2(READS);
+  logic of_ring[READS];
+  logic [READ_BITS-1:0] reads_in, reads_out;
+  logic ring_had, read_taken, brings_ring;
+  wire asks_ring = ring_read_valid && !(ask_valid && ring_had);
+  wire asks = ask_valid || ring_read_valid;
+  assign ask_ready = read_taken && !asks_ring;
+  assign ring_read_ready = read_taken && asks_ring;
+  assign ring_tdata = brought;
+  assign ring_tvalid = brought_valid && brings_ring;
+  assign ring_tlast = brought_last;
+  assign ring_tuser = brought_bad;
+  assign brings_ring = of_ring[reads_out];
+  assign brought_ready = brings_ring ? ring_tready : pack_ready;
+  always_ff @(posedge clk) begin
+    if (asks && read_taken) begin
+      of_ring[reads_in] <= asks_ring;
+      reads_in <= reads_in + 1'b1;
+      ring_had <= asks_ring;
+    end
+    if (brought_valid && brought_ready && brought_last) reads_out <= reads_out + 1'b1;
+    if (rst) {reads_in, reads_out, ring_had} <= '0;
+  end
+
   dma_read #(
       .REQUEST_BYTES_MAX(REQUEST_BYTES_MAX),
       .TAGS(TAGS),
@@ -446,10 +568,10 @@ module rdma_port #(
       .entry_write,
       .entry_index,
       .entry_data,
-      .s_valid(ask_valid),
-      .s_ready(ask_ready),
-      .s_address(ask_address),
-      .s_bytes(ask_bytes),
+      .s_valid(asks),
+      .s_ready(read_taken),
+      .s_address(asks_ring ? ring_read_address : ask_address),
+      .s_bytes(asks_ring ? ring_read_bytes : ask_bytes),
       .m_valid(read_valid),
       .m_ready(read_ready),
       .m_address(read_address),
@@ -478,8 +600,8 @@ module rdma_port #(
       .s_ready(command_ready),
       .s_command(command),
       .read_tdata(brought),
-      .read_tvalid(brought_valid),
-      .read_tready(brought_ready),
+      .read_tvalid(brought_valid && !brings_ring),
+      .read_tready(pack_ready),
       .read_tlast(brought_last),
       .read_tuser(brought_bad),
       .m_axis_tdata,

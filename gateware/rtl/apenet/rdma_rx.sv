@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets of a local port into registered memory: docs/apenet-rdma-format.md. What a packet may write is known before its first byte is written; that it has
-// landed is told when its footer is good and its writes have been done.
+// landed is told when its footer is good and its writes have been done. A SEND goes to rdma_sends, which keeps it until it is known to be good.
 //
 // Contract
 //   * Every packet is taken, and nothing here waits for the sender of this node: for memory alone, and for the completion queue while that has room.
@@ -47,6 +47,15 @@ module rdma_rx #(
     output logic                            land,
     output logic                            leave,
 
+    // To rdma_sends: a SEND's header and words, and what became of it. send_wanted is right when its footer has come.
+    output logic                send_begins,
+    output apenet_pkg::header_t send_header,
+    output logic                send_valid,
+    output logic                send_ends,
+    output logic                send_good,
+    input  logic                send_wanted,
+    input  logic                send_room,
+
     // To dma_write.
     output logic                    write_valid,
     input  logic                    write_ready,
@@ -83,11 +92,21 @@ module rdma_rx #(
   wire comes_data = came.packet_type == rdma_pkg::TYPE_PUT || came.packet_type == rdma_pkg::TYPE_REPLY;
   wire comes_get = came.packet_type == rdma_pkg::TYPE_GET;
   wire comes_event = came.packet_type == rdma_pkg::TYPE_EVENT;
+  wire comes_send = came.packet_type == rdma_pkg::TYPE_SEND;
+  wire comes_known = comes_data || comes_get || comes_event || comes_send;
   wire is_get = header.packet_type == rdma_pkg::TYPE_GET;
   wire is_event = header.packet_type == rdma_pkg::TYPE_EVENT;
+  wire is_send = header.packet_type == rdma_pkg::TYPE_SEND;
+  wire is_alone = is_event || is_send;  // it is its message, which its header names
   // Data stands in the lanes of its address: of its first word so many are before it.
   wire [13:0] ahead = 14'd16 + 14'(came.address[3:0]);
-  wire fits = comes_data ? came.bytes > ahead && came.bytes <= 14'(apenet_pkg::PAYLOAD_BYTES_MAX) : came.bytes == (comes_get ? 14'd32 : 14'd0);
+  logic fits;
+  always_comb begin
+    fits = came.bytes == (comes_get ? 14'd32 : 14'd0);
+    if (comes_data) fits = came.bytes > ahead && came.bytes <= 14'(apenet_pkg::PAYLOAD_BYTES_MAX);
+    if (comes_send) fits = came.bytes != '0 && came.bytes <= 14'(rdma_pkg::DATA_BYTES_MAX);
+  end
+  wire takes_it = comes_known && fits && (!comes_send || send_room);
   logic [12:0] data_bytes;
   logic [8:0] words_left;  // of data
   assign region = header.address[rdma_pkg::OFFSET_BITS+:rdma_pkg::REGION_BITS];
@@ -126,26 +145,35 @@ module rdma_rx #(
   wire judged = state == LOOK && looked && verdict_valid;
   wire lands = verdict == rdma_pkg::LANDS;
   wire ended = state == ENDED && behind == NONE;   // one that is not written
-  wire came_well = right && !dropped;
-  assign look_soon = state == MESSAGE || (state == FOOTER && is_event);
-  assign look_valid = (state == LOOK && !looked) || (ended && is_event && came_well);
+  wire unwanted = is_send && !send_wanted;
+  wire came_well = right && !dropped && !unwanted;
+  assign look_soon = state == MESSAGE || (state == FOOTER && is_alone);
+  assign look_valid = (state == LOOK && !looked) || (ended && is_alone && came_well);
   assign look_kind = header.packet_type;
-  assign look_source = is_event ? event_address.source : message.source;
-  assign look_number = is_event ? event_address.number : message.number;
-  assign look_packet = is_event ? '0 : message.packet;
-  assign look_last = is_event ? '0 : message.last;
+  assign look_source = is_alone ? event_address.source : message.source;
+  assign look_number = is_alone ? event_address.number : message.number;
+  assign look_packet = is_alone ? '0 : message.packet;
+  assign look_last = is_alone ? '0 : message.last;
   assign look_process = header.process;
   assign look_value = is_event ? event_address.value : '0;
-  assign look_bytes = is_event ? '0 : bytes;
+  assign look_bytes = is_alone ? '0 : bytes;
   wire looks = look_valid && look_ready;
   assign land = (told && lands) || (written && right_behind && !fault);
   assign leave = (judged && lands && !allowed) || (written && !land);
 
-  assign s_axis_tready = state == DATA ? write_ready : state != LOOK && state != ENDED;
-  assign write_valid = state == DATA && s_axis_tvalid;
+  assign s_axis_tready = state == DATA ? write_ready || is_send : state != LOOK && state != ENDED;
+  assign write_valid = state == DATA && s_axis_tvalid && !is_send;
   assign write_last = words_left == 9'd1;
   assign write_bytes = data_bytes;
   assign write_data = s_axis_tdata;
+
+  // A SEND is waited for until it is judged: so one at a time is under way to rdma_sends.
+  logic tells_send;
+  assign send_begins = state == HEADER && takes && comes_send;
+  assign send_header = came;
+  assign send_valid = state == DATA && s_axis_tvalid && is_send;
+  assign send_ends = (told && tells_send) || (ended && is_send && !came_well);
+  assign send_good = told && lands;
 
   function automatic logic [rdma_pkg::COUNTS-1:0] one(input int place);
     one = rdma_pkg::COUNTS'(1) << place;
@@ -158,7 +186,7 @@ module rdma_rx #(
       rdma_pkg::MISFIT: refusal = one(rdma_pkg::DROP_MISFIT);
       rdma_pkg::OUTSIDE: refusal = one(rdma_pkg::DROP_OUTSIDE);
       rdma_pkg::NO_QUEUE: refusal = one(rdma_pkg::DROP_QUEUE);
-      default: refusal = one(rdma_pkg::COUNT_EVENT);
+      default: refusal = tells_send ? one(rdma_pkg::COUNT_SEND) : one(rdma_pkg::COUNT_EVENT);
     endcase
   end
 
@@ -169,10 +197,10 @@ module rdma_rx #(
         if (takes) begin
           header <= came;
           data_bytes <= 13'(came.bytes - ahead);
-          words_left <= 9'(apenet_pkg::payload_words(came.bytes)) - 9'd1;
-          dropped <= !(comes_data || comes_get || comes_event) || !fits;
-          reason <= comes_data || comes_get || comes_event ? one(rdma_pkg::DROP_LENGTH) : one(rdma_pkg::DROP_TYPE);
-          state <= !fits || !(comes_data || comes_get || comes_event) ? REST : comes_event ? FOOTER : MESSAGE;
+          words_left <= 9'(apenet_pkg::payload_words(came.bytes)) - (comes_send ? 9'd0 : 9'd1);
+          dropped <= !takes_it;
+          reason <= !comes_known ? one(rdma_pkg::DROP_TYPE) : !fits ? one(rdma_pkg::DROP_LENGTH) : one(rdma_pkg::DROP_FULL);
+          state <= !takes_it ? REST : comes_event ? FOOTER : comes_send ? DATA : MESSAGE;
         end
       end
       MESSAGE: begin
@@ -197,18 +225,18 @@ module rdma_rx #(
         if (takes) words_left <= words_left - 1'b1;
         if (takes && write_last) state <= FOOTER;
       end
-      FOOTER, REST: if (ends) state <= state == FOOTER && !is_get && !is_event ? HEADER : ENDED;
+      FOOTER, REST: if (ends) state <= state == FOOTER && !is_get && !is_alone ? HEADER : ENDED;
       default: begin  // ENDED
         if (ended) begin
-          if (!came_well) counts <= flagged ? one(rdma_pkg::DROP_FLAGGED) : !right ? one(rdma_pkg::DROP_CRC) : reason;
+          if (!came_well) counts <= flagged ? one(rdma_pkg::DROP_FLAGGED) : !right ? one(rdma_pkg::DROP_CRC) : dropped ? reason : one(rdma_pkg::DROP_NO_MATCH);
           else if (is_get) counts <= get_ready ? one(rdma_pkg::COUNT_GET) : one(rdma_pkg::DROP_REQUESTS);
-          if (!came_well || is_get || looks) state <= HEADER;
+          if (!came_well || is_get || (looks && is_event)) state <= HEADER;
         end
       end
     endcase
 
     // Its footer stands in `right` for one cycle: the next packet's may come before this one has landed.
-    footer_was <= state == FOOTER && ends && !is_get && !is_event;
+    footer_was <= state == FOOTER && ends && !is_get && !is_alone;
     if (footer_was) {right_behind, flagged_behind} <= {right, flagged};
     if (footer_was) footer_there <= 1'b1;
     if (done) {done_there, fault} <= {1'b1, done_fault};
@@ -219,8 +247,9 @@ module rdma_rx #(
     if (told) begin
       counts <= refusal;
       behind <= NONE;
+      if (tells_send) state <= HEADER;
     end
-    if (ended && looks) behind <= TOLD;
+    if (ended && looks) {behind, tells_send} <= {TOLD, is_send};
     if (judged && allowed && lands) begin
       behind <= WRITTEN;
       {done_there, footer_there} <= '0;
@@ -255,6 +284,7 @@ module rdma_rx #(
     if (!rst) begin
       assert (!takes || s_axis_tlast == (state == FOOTER) || state == REST);  // the words of a packet are its header's
       assert (behind == NONE || !judged);
+      assert (!(told && tells_send) || state == ENDED);
       assert ($onehot0(counts));
     end
   end

@@ -418,6 +418,7 @@ module km3_node #(
       .path_counts('0),
       .reply_counts('0),
       .ends('0),
+      .pages(),
       .s_axis_tdata(host_tdata),
       .s_axis_tvalid(host_tvalid),
       .s_axis_tready(host_tready),

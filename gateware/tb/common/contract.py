@@ -85,3 +85,22 @@ class TxDescriptor(Entry):
     reserved2: int = 0
     reserved3: int = 0
     sequence: int = 0
+
+
+@dataclass
+class MessageDescriptor(Entry):
+    LAYOUT: ClassVar = struct.Struct("<QIHBBQQIIHHIQQ")  # 64 B
+    address: int = 0
+    bytes: int = 0
+    node: int = 0
+    port: int = 0
+    kind: int = 0
+    tag: int = 0
+    remote: int = 0
+    nonce: int = 0
+    local_nonce: int = 0
+    process: int = 0
+    reserved0: int = 0
+    reserved1: int = 0
+    reserved2: int = 0
+    sequence: int = 0

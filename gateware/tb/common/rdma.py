@@ -2,36 +2,26 @@
 """Packets of remote memory access as docs/apenet-rdma-format.md says, written from that page: the benches' reference."""
 
 from common.apenet import Packet, header, words_of
+from common.contract import MessageDescriptor
 
-PUT, GET, REPLY, EVENT = 0x01, 0x03, 0x04, 0x11
+PUT, GET, REPLY, SEND, EVENT = 0x01, 0x03, 0x04, 0x05, 0x11
 DATA_BYTES_MAX = 4080
 PACKETS_MAX = 64
 MESSAGE_BYTES_MAX = PACKETS_MAX * DATA_BYTES_MAX - 15
 OFFSET_BITS = 40
 COUNTS = (
     *("landed", "event", "get", "flagged", "crc", "type", "length", "key", "rights", "bounds", "page"),
-    *("stale", "duplicate", "misfit", "outside", "queue", "requests"),
+    *("stale", "duplicate", "misfit", "outside", "queue", "requests", "send", "no_match", "full"),
 )
-# Name, width; the first is the lowest. Of a job of rdma_port.
-JOB_FIELDS = [
-    *(("tag", 64), ("bytes", 32), ("local_nonce", 32), ("local", 48), ("offset", 40), ("region", 8), ("nonce", 32)),
-    *(("number", 16), ("process", 16), ("port", 4), ("to", 16), ("kind", 5)),
-]
 
 
 def place(x: int, y: int = 0, z: int = 0) -> int:
     return x | y << 6 | z << 11
 
 
-def job(**fields: int) -> int:
-    word, at = 0, 0
-    for name, width in JOB_FIELDS:
-        value = fields.pop(name, 0)
-        assert 0 <= value < 1 << width, f"{name} {value}"
-        word |= value << at
-        at += width
-    assert not fields, fields
-    return word
+def descriptor(*, to: int = 0, region: int = 0, offset: int = 0, local: int = 0, **fields: int) -> bytes:
+    """Of the ring; fields: others of it by their names."""
+    return MessageDescriptor(address=local, node=to, remote=region << OFFSET_BITS | offset, **fields).packed()
 
 
 def message_word(*, nonce: int, source: int, number: int, packet: int = 0, last: int = 0, port: int = 0) -> bytes:
@@ -54,6 +44,12 @@ def data_packet(data: bytes, *, region: int, offset: int, x: int, kind: int = PU
     payload = message_word(**message) + bytes(offset % 16) + data
     head = header(packet_type=kind, x=x, process=process, bytes=len(payload), address=region << OFFSET_BITS | offset)
     return Packet(head, words_of(payload))
+
+
+def send_packet(data: bytes, *, x: int, source: int, number: int, process: int = 0, value: int = 0) -> Packet:
+    """value: zero, if it is as the page says."""
+    head = header(packet_type=SEND, x=x, process=process, bytes=len(data), address=source << 32 | number << 16 | value)
+    return Packet(head, words_of(data))
 
 
 def get_packet(

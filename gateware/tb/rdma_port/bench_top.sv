@@ -89,7 +89,9 @@ module bench_top #(
     parameter int TICK_CYCLES = 16384,
     parameter int GETS = 4,
     parameter int REQUESTS = 16,
-    parameter int WORD_BITS = 14  // of a node's memory
+    parameter int SEND_WORDS = 512,
+    parameter int WORD_BITS = 14, // of a node's memory
+    parameter int LOG_BITS = 12   // and of its SENDs
 ) (
     input logic clk,
     input logic rst,
@@ -120,8 +122,28 @@ module bench_top #(
     input logic [42:0] cfg_completions,
     input logic [31:0] cfg_completion_mask,
 
-    input logic [NODES-1:0] job_push,
-    input logic [312:0] job,
+    input logic [NODES-1:0] match_write,
+    input logic [1:0] match_index,
+    input logic match_enable,
+    input logic [15:0] match_process,
+    input logic [15:0] match_sender,
+    input logic [15:0] match_sender_mask,
+    input logic [3:0] match_route,
+    input logic [1:0] match_clop,
+    input logic [15:0] match_source,
+    input logic match_counts_events,
+    input logic holds_payloads,    // no SEND is taken
+
+    // The driver's words in memory, by place in it, and its doorbells.
+    input logic [NODES-1:0] poke,
+    input logic [WORD_BITS-1:0] poke_word,
+    input logic [127:0] poke_data,
+    input logic [42:0] cfg_ring,
+    input logic [31:0] cfg_ring_mask,
+    input logic [42:0] cfg_ring_completions,
+    input logic [NODES-1:0] cfg_enable,
+    input logic [NODES*32-1:0] cfg_doorbell,
+    input logic [NODES*64-1:0] readable_pages,  // which read_fails leaves
 
     // Packets from elsewhere, to the node that their header says.
     input  logic [127:0] wild_tdata,
@@ -130,10 +152,16 @@ module bench_top #(
     input  logic         wild_tlast,
 
     output logic [NODES*32-1:0] jobs_waiting,
+    output logic [NODES*32-1:0] consumed,
+    output logic [NODES-1:0] ring_busy,
+    output logic [NODES-1:0] ring_fault,
+    output logic [NODES*32-1:0] logged,        // words of SENDs, in payloads.hex after dump
+    output logic [NODES*32-1:0] begun_cycle,   // the first word of one, last
     output logic [NODES*32-1:0] gone_good,
     output logic [NODES*32-1:0] gone_bad,
     output logic [NODES*32-1:0] written,
     output logic [NODES*32-1:0] taken_cycle,   // a job, last
+    output logic [NODES*32-1:0] rung_cycle,    // a doorbell, last
     output logic [NODES*32-1:0] written_cycle, // a completion, last
     output logic [NODES*32-1:0] sent,
     output logic [NODES*32-1:0] lost,
@@ -147,7 +175,7 @@ module bench_top #(
     output logic [NODES*32-1:0] stray,         // requests of the bus beyond the node's memory
     output logic [NODES*32-1:0] arrived_cycle, // the first word of a packet, last
     output logic [NODES*32-1:0] offered_cycle, // and of one that leaves
-    output logic [NODES*32-1:0] went_to,       // and where it goes
+    output logic [NODES*32-1:0] went_to,       // and where it goes, its port above its place
     output logic [NODES*32-1:0] asked_number,  // of a GET that leaves, last
     output logic [NODES*rdma_pkg::COUNTS*32-1:0] counts
 );
@@ -156,6 +184,16 @@ module bench_top #(
   logic [127:0] memory[NODES << WORD_BITS];
   always @(posedge load) $readmemh("memory.hex", memory);
   always @(posedge dump) $writememh("dump.hex", memory);
+  // Each word of a SEND that came: sideband, cycle, last, tkeep and data.
+  typedef struct packed {
+    port_pkg::routed_t meta;
+    logic [63:0] cycle;
+    logic [7:0] last;
+    logic [15:0] keep;
+    logic [127:0] data;
+  } logged_t;
+  logic [453:0] payloads[NODES << LOG_BITS];
+  always @(posedge dump) $writememh("payloads.hex", payloads);
 
   logic [31:0] cycle;
   always_ff @(posedge clk) cycle <= rst ? '0 : cycle + 1'b1;
@@ -215,6 +253,7 @@ module bench_top #(
   end
   always_ff @(posedge clk) begin
     for (int n = 0; n < NODES; n++) begin
+      if (poke[n]) memory[(n<<WORD_BITS)+int'(poke_word)] <= poke_data;
       if (w_valid[n] && w_ready[n]) begin
         w_next[n] <= w_word[n] + 1'b1;
         for (int b = 0; b < 16; b++) if (w_keep[n][b]) memory[(n<<WORD_BITS)+int'(w_word[n])][8*b+:8] <= w_data[n][8*b+:8];
@@ -227,22 +266,18 @@ module bench_top #(
     always_ff @(posedge clk) random <= rst ? seed ^ (32'h9E3779B1 * (n + 1)) | 32'd1 : {random[30:0], random[31] ^ random[21] ^ random[1] ^ random[0]};
     assign randoms[n] = random;
 
-    // --- jobs ---
-    rdma_pkg::job_t jobs[256];
-    logic [8:0] pushed, popped;
-    logic job_ready;
-    assign jobs_waiting[32*n+:32] = 32'(9'(pushed - popped));
-    wire job_valid = pushed != popped;
+    // --- the ring ---
+    logic [31:0] doorbell;
+    assign jobs_waiting[32*n+:32] = cfg_doorbell[32*n+:32] - consumed[32*n+:32];
     always_ff @(posedge clk) begin
-      if (job_push[n]) jobs[pushed[7:0]] <= job;
-      if (job_push[n]) pushed <= pushed + 1'b1;
-      if (job_valid && job_ready) popped <= popped + 1'b1;
-      if (job_valid && job_ready) taken_cycle[32*n+:32] <= cycle;
-      if (rst) {pushed, popped} <= '0;
+      doorbell <= cfg_doorbell[32*n+:32];
+      if (doorbell != cfg_doorbell[32*n+:32]) rung_cycle[32*n+:32] <= cycle - 1;
+      if (i_engine.command_valid && i_engine.command_ready) taken_cycle[32*n+:32] <= cycle;
     end
 
     // --- answers to reads, in order, a word a cycle, each request after 20 cycles ---
     logic [76:0] asked[16];
+    logic fails;
     logic [3:0] asks, answers;
     logic [5:0] word;
     logic [31:0] asked_cycle[16];
@@ -259,6 +294,7 @@ module bench_top #(
       end
       a_valid[n] <= due;
       a_last[n] <= last;
+      fails <= read_fails && !readable_pages[64*n+int'(from[17:12])];
       a_tag[n] <= asked[answers][2:0];
       a_data[n] <= memory[(n<<WORD_BITS)+int'(from[4+:WORD_BITS])+int'(word)];
       if (due) word <= last ? '0 : word + 1'b1;
@@ -276,29 +312,35 @@ module bench_top #(
     logic [rdma_pkg::COUNTS-1:0] counted;
     logic [15:0] missing;
     logic unread, refuses, refuses_reply, gone, failed, is_amid, was_offered, tx_amid, tx_asks;
-    logic [63:0] gone_tag;
-    logic [8:0] ended;
     logic [127:0] tx_data;
     apenet_pkg::header_t tx_header;
     assign tx_header = tx_data[119:0];
     rdma_pkg::message_t tx_message;
     assign tx_message = tx_data;
     logic tx_valid, tx_ready, tx_last, completion_fault;
-    rdma_port #(
+    logged_t payload;
+    logic payload_valid, payload_last, payload_amid;
+    wire payload_ready = !holds_payloads && random[23:16] >= pause_rate;
+    assign payload.cycle = 64'(cycle);
+    assign payload.last = 8'(payload_last);
+    rdma_engine #(
         .X_BITS(2),
         .Y_BITS(1),
         .Z_BITS(1),
         .KEYS(8),
+        .SEND_WORDS(SEND_WORDS),
+        .MATCH_ENTRIES(4),
         .GETS(GETS),
         .REQUESTS(REQUESTS),
         .TICK_CYCLES(TICK_CYCLES),
         .TAGS(TAGS),
         .REGIONS(8),
         .ENTRIES(64)
-    ) i_port (
+    ) i_engine (
         .clk,
         .rst,
-        .now_ns(64'(cycle)),
+        .now_ns(64'd1000 + 64'(cycle)),
+        .now_cycles(64'(cycle)),
         .at({10'd0, 6'(n)}),
         .own_port(4'd0),
         .key_write(key_write[n]),
@@ -318,17 +360,35 @@ module bench_top #(
         .entry_write(entry_write[n]),
         .entry_index,
         .entry_data,
+        .match_write(match_write[n]),
+        .match_index,
+        .match_enable,
+        .match_process,
+        .match_sender,
+        .match_sender_mask,
+        .match_route,
+        .match_clop,
+        .match_source,
+        .match_counts_events,
+        .payload_tdata(payload.data),
+        .payload_tkeep(payload.keep),
+        .payload_tvalid(payload_valid),
+        .payload_tready(payload_ready),
+        .payload_tlast(payload_last),
+        .payload_meta(payload.meta),
         .cfg_completions,
         .cfg_completion_mask,
         .cfg_consumed(holds_entries ? '0 : written[32*n+:32]),
         .completions_written(written[32*n+:32]),
-        .job_valid,
-        .job_ready,
-        .job(jobs[popped[7:0]]),
-        .gone_valid(gone),
-        .gone_ready(1'b1),
-        .gone_bad(failed),
-        .gone_tag(gone_tag),
+        .cfg_enable(cfg_enable[n]),
+        .cfg_ring,
+        .cfg_ring_mask,
+        .cfg_doorbell(cfg_doorbell[32*n+:32]),
+        .cfg_ring_completions,
+        .cfg_ring_completion_mask(cfg_ring_mask),
+        .consumed(consumed[32*n+:32]),
+        .busy(ring_busy[n]),
+        .ring_fault(ring_fault[n]),
         .s_axis_tdata(out_data[128*n+:128]),
         .s_axis_tvalid(out_valid[n]),
         .s_axis_tready(out_ready[n]),
@@ -356,9 +416,11 @@ module bench_top #(
         .answer_tag(a_tag[n]),
         .answer_data(a_data[n]),
         .answer_last(a_last[n]),
-        .answer_error(read_fails),
+        .answer_error(fails),
         .counts(counted),
         .missed(missing),
+        .count_sent(gone),
+        .count_bad(failed),
         .count_packet(),
         .count_unreadable(unread),
         .count_refused(refuses),
@@ -386,13 +448,18 @@ module bench_top #(
         .damaged(damaged[32*n+:32])
     );
     always_ff @(posedge clk) begin
+      if (payload_valid && payload_ready) begin
+        payloads[(n<<LOG_BITS)+int'(logged[32*n+:LOG_BITS])] <= payload;
+        logged[32*n+:32] <= logged[32*n+:32] + 1;
+        payload_amid <= !payload_last;
+        if (!payload_amid) begun_cycle[32*n+:32] <= cycle;
+      end
+      assert (rst || !payload_amid || payload_valid);  // no gap
       was_offered <= tx_valid && !(tx_ready && tx_last);
       if (tx_valid && !was_offered) offered_cycle[32*n+:32] <= cycle;
-      if (tx_valid && !was_offered) went_to[32*n+:32] <= {16'd0, tx_header.z, tx_header.y, tx_header.x};
+      if (tx_valid && !was_offered) went_to[32*n+:32] <= {12'd0, tx_header.port, tx_header.z, tx_header.y, tx_header.x};
       if (tx_valid && tx_ready) {tx_amid, tx_asks} <= {!tx_last, !tx_amid && tx_header.packet_type == rdma_pkg::TYPE_GET};
       if (tx_asks && tx_valid && tx_ready) asked_number[32*n+:32] <= 32'(tx_message.number);
-      if (gone) ended <= ended + 1'b1;
-      assert (rst || !gone || gone_tag == jobs[ended[7:0]].tag);
       if (out_valid[n] && out_ready[n]) is_amid <= !out_last[n];
       if (out_valid[n] && out_ready[n] && !is_amid) arrived_cycle[32*n+:32] <= cycle;
       if (w_valid[n] && w_ready[n]) written_cycle[32*n+:32] <= cycle;
@@ -402,13 +469,14 @@ module bench_top #(
       unreadable[32*n+:32] <= unreadable[32*n+:32] + 32'(unread);
       refused[32*n+:32] <= refused[32*n+:32] + 32'(refuses);
       reply_refused[32*n+:32] <= reply_refused[32*n+:32] + 32'(refuses_reply);
-      gone_good[32*n+:32] <= gone_good[32*n+:32] + 32'(gone && !failed);
-      gone_bad[32*n+:32] <= gone_bad[32*n+:32] + 32'(gone && failed);
+      gone_good[32*n+:32] <= gone_good[32*n+:32] + 32'(gone);
+      gone_bad[32*n+:32] <= gone_bad[32*n+:32] + 32'(failed);
       assert (rst || !completion_fault);
       if (rst) begin
         counts[32*n*rdma_pkg::COUNTS+:32*rdma_pkg::COUNTS] <= '0;
         {missed[32*n+:32], unreadable[32*n+:32], refused[32*n+:32], reply_refused[32*n+:32], gone_good[32*n+:32], gone_bad[32*n+:32]} <= '0;
-        {is_amid, was_offered, tx_amid, tx_asks, ended} <= '0;
+        {is_amid, was_offered, tx_amid, tx_asks} <= '0;
+        {logged[32*n+:32], payload_amid} <= '0;
       end
     end
   end

@@ -18,8 +18,10 @@ TICK_CYCLES = PARAMETERS.get("TICK_CYCLES", 16384)
 GETS = PARAMETERS.get("GETS", 4)
 MEMORY = 1 << 18  # of a node [B]
 PAGE = 4096
-ENTRIES_PAGES = 16  # of the completion queue
-ENTRIES = ENTRIES_PAGES * PAGE // 64
+ENTRIES_PAGES = 16  # of the completion queue, the ring and its own completions, one after the other
+ENTRIES = 512
+RING, GONE = 8 * PAGE, 12 * PAGE  # device addresses
+RING_ENTRIES = 256
 DATA = 1 << rdma.OFFSET_BITS  # device address of everything else
 DATA_BYTES = MEMORY - ENTRIES_PAGES * PAGE
 # Keys: name, (index, readable, writable, from which byte of the data on, bytes). Where messages come from nothing is written.
@@ -31,6 +33,15 @@ WINDOWS = {
     NO_PAGES: (True, True, DATA_BYTES, 0x1000),
 }
 UNKNOWN = 7
+# SENDs: index of the entry, (process, sender, mask of its place, route, CLOP, source, whether events are counted).
+TASK, ANY_TASK, NO_TASK = 0x1234, 0x1235, 0x1233
+LOG_WORDS = 1 << 12
+SENDERS = {node: (TASK, rdma.place(node), 0xFFFF, 0, node, 10 + node, node == 1) for node in range(3)}
+ANYONE = {3: (ANY_TASK, 0, 0, 9, 3, 0x7ABC, True)}
+LOG_FIELDS = [
+    *(("data", 128), ("keep", 16), ("last", 8), ("cycle", 64), ("parsed_cycle", 64), ("start_cycle", 64), ("arrival_ns", 64)),
+    *(("bytes", 16), ("event_count", 8), ("source", 16), ("clop", 2), ("route", 4)),
+]
 
 
 @dataclass
@@ -45,6 +56,21 @@ class Message:
     key: tuple[int, int] | int
     process: int = 0
     value: int = 0
+
+
+@dataclass
+class Sent:
+    """Data that has to come to an entry of the match table of `to`."""
+
+    source: int
+    to: int
+    process: int
+    data: bytes
+
+    def expected(self) -> tuple[int, ...]:
+        entry = SENDERS[self.source] if self.process == TASK else ANYONE[3]
+        events = self.data[3] if entry[6] and len(self.data) > 3 else 0
+        return (*entry[3:6], events)
 
 
 @dataclass
@@ -63,6 +89,7 @@ class Told:
 class RdmaBench(Bench):
     dut: Any
     messages: list[Message] = field(default_factory=list)
+    sends: list[Sent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__(self.dut)
@@ -75,14 +102,19 @@ class RdmaBench(Bench):
             "pause_rate",
             "read_fails",
             "holds_entries",
+            "holds_payloads",
+            "match_write",
             "key_write",
             "region_write",
             "entry_write",
-            "job_push",
+            "poke",
+            "cfg_enable",
+            "cfg_doorbell",
         ):
             getattr(dut, name).value = 0
         dut.seed.value = self.rng.getrandbits(32)
         dut.cfg_completions.value, dut.cfg_completion_mask.value = 0, ENTRIES - 1
+        dut.cfg_ring.value, dut.cfg_ring_completions.value, dut.cfg_ring_mask.value = RING, GONE, RING_ENTRIES - 1
         self.wild = StreamSource(self, "wild")
         self.pages = [self.rng.sample(range(MEMORY // PAGE), k=MEMORY // PAGE) for _ in range(NODES)]
         self.images = [bytearray(MEMORY) for _ in range(NODES)]  # as its device addresses have it
@@ -90,7 +122,9 @@ class RdmaBench(Bench):
         self.numbers: Counter[tuple[int, int]] = Counter()  # messages from, to
         self.free = [WINDOWS[READ_WRITE][2]] * NODES
         self.tags = 0
-        self.jobs = [0] * NODES
+        self.jobs: list[list[int]] = [[] for _ in range(NODES)]  # tags of what was asked of the ring
+        self.rings = True  # with each
+        dut.readable_pages.value = sum(1 << 64 * node + page for node in range(NODES) for page in self.pages[node][8:12])
         self.wilds = 0
 
     # --- memory ---
@@ -113,6 +147,9 @@ class RdmaBench(Bench):
             )
             for key in WINDOWS:
                 await self.register(node, key)
+            for index, entry in (SENDERS | ANYONE).items():
+                await self.match(node, index, *entry)
+        self.dut.cfg_enable.value = (1 << NODES) - 1
         await self.wait(80)  # lines of rdma_messages are cleared
 
     def physical(self, node: int) -> bytes:
@@ -134,6 +171,16 @@ class RdmaBench(Bench):
             *("key_write", node),
             **{"key_index": key, "key_valid": int(valid), "key_readable": int(readable), "key_writable": int(writable)},
             **{"key_nonce": self.nonces[node][key], "key_start": DATA + start, "key_bytes": size},
+        )
+
+    async def match(
+        self, node: int, index: int, process: int, sender: int, mask: int, route: int, clop: int, source: int, counts: bool
+    ) -> None:
+        await self.pulse(
+            *("match_write", node),
+            **{"match_index": index, "match_enable": 1, "match_process": process, "match_sender": sender},
+            **{"match_sender_mask": mask, "match_route": route, "match_clop": clop, "match_source": source},
+            **{"match_counts_events": int(counts)},
         )
 
     async def memories(self) -> list[bytes]:
@@ -163,11 +210,23 @@ class RdmaBench(Bench):
     # --- jobs ---
     async def post(self, node: int, **fields: int) -> None:
         self.tags += 1
-        self.dut.job.value = rdma.job(**{"tag": self.tags} | fields)
-        self.dut.job_push.value = 1 << node
-        self.jobs[node] += 1
-        await self.wait(1)
-        self.dut.job_push.value = 0
+        jobs = self.jobs[node]
+        while len(jobs) - self.each("consumed")[node] >= RING_ENTRIES:
+            await self.wait(50)
+        jobs.append(self.tags)
+        data = rdma.descriptor(**{"tag": self.tags, "sequence": len(jobs)} | fields)
+        at = RING + (len(jobs) - 1) % RING_ENTRIES * 64
+        self.dut.poke.value = 1 << node
+        for word in range(4):
+            self.dut.poke_word.value = self.pages[node][at // PAGE] * PAGE // 16 + at % PAGE // 16 + word
+            self.dut.poke_data.value = int.from_bytes(data[16 * word : 16 * word + 16], "little")
+            await self.wait(1)
+        self.dut.poke.value = 0
+        if self.rings:
+            self.ring()
+
+    def ring(self) -> None:
+        self.dut.cfg_doorbell.value = sum(len(jobs) << 32 * node for node, jobs in enumerate(self.jobs))
 
     def number(self, source: int, to: int) -> int:
         self.numbers[source, to] += 1
@@ -211,6 +270,14 @@ class RdmaBench(Bench):
         self.messages.append(Message(rdma.EVENT, node, to, 0, b"", (node, self.number(node, to)), process, value))
         await self.post(node, kind=rdma.EVENT, to=rdma.place(to), offset=value, process=process)
 
+    async def send(self, node: int, to: int, size: int, process: int = TASK) -> None:
+        begin = self.source(size)
+        data = bytes(self.images[node][ENTRIES_PAGES * PAGE + begin :][:size])
+        self.sends.append(Sent(node, to, process, data))
+        self.number(node, to)
+        fields = {"local": DATA + begin, "bytes": size, "process": process, "offset": self.rng.getrandbits(40)}
+        await self.post(node, kind=rdma.SEND, to=rdma.place(to), **fields)
+
     async def send_wild(self, packet: Packet, *, crc_flip: int = 0) -> None:
         """A packet that no interface has made."""
         words = packet.words
@@ -236,17 +303,17 @@ class RdmaBench(Bench):
 
     async def quiet(self, cycles: int = 400, limit: int = 400_000) -> None:
         """All jobs are done, and for so many cycles nothing happens."""
-        names = ("jobs_waiting", "gone_good", "gone_bad", "sent", "written", "counts", "reply_refused", "refused")
+        names = ("logged", "jobs_waiting", "gone_good", "gone_bad", "sent", "written", "counts", "reply_refused", "refused")
         before: list[int] = []
         for _ in range(0, limit, cycles):
             now = [int(getattr(self.dut, name).value) for name in names]
-            if now == before and now[0] == 0:
+            if now == before and now[1] == 0:
                 break
             before = now
             await self.wait(cycles)
         else:
             raise AssertionError(f"not quiet within {limit} cycles")
-        assert self.all("gone_good") + self.all("gone_bad") == sum(self.jobs), "each job is told of once"
+        assert self.all("gone_good") + self.all("gone_bad") == sum(map(len, self.jobs)), "each job is told of once"
         arrived = self.all("sent") - self.all("lost") + self.all("doubled") + self.wilds
         assert self.counts().total() == arrived, f"{arrived} packets came, {self.counts()}"
         assert self.all("stray") == 0, "the bus was asked for what is no memory of the node"
@@ -266,12 +333,25 @@ class RdmaBench(Bench):
             found[key] = Told(failed, bool(entry.status & Status.TIMEOUT), entry.bytes, entry.reserved0, process, value)
         return found
 
+    def check_ring(self, node: int, memory: bytes) -> None:
+        """Each descriptor has its completion, in the order of the ring."""
+        bad, first = 0, max(0, len(self.jobs[node]) - RING_ENTRIES)
+        for k in range(first, len(self.jobs[node])):
+            at = GONE + k % RING_ENTRIES * 64
+            entry = Completion.read(memory[at : at + 64])
+            assert (entry.sequence, entry.tag) == (k + 1, self.jobs[node][k])
+            assert entry.kind in (Kind.PACKET_SENT, Kind.ERROR)
+            assert (entry.last_packet_ns > 1000) == (entry.kind == Kind.PACKET_SENT)
+            bad += entry.kind == Kind.ERROR
+        assert first or bad == self.each("gone_bad")[node]
+
     async def check(self, *, all_good: bool = True) -> Counter[str]:
         """Every byte of every memory, and every completion. Returns how messages ended: good, failed, unseen."""
         memories, written = await self.memories(), self.each("written")
         assert max(written) <= ENTRIES
         ended = Counter[str]()
         for node in range(NODES):
+            self.check_ring(node, memories[node])
             told = self.told(memories[node], written[node])
             wanted = bytearray(self.images[node])
             wanted[: ENTRIES_PAGES * PAGE] = memories[node][: ENTRIES_PAGES * PAGE]
@@ -295,9 +375,59 @@ class RdmaBench(Bench):
                     f"node {node}: {len(wrong)} bytes are not what they must be, from {wrong[0] - ENTRIES_PAGES * PAGE:#x} to {wrong[-1] - ENTRIES_PAGES * PAGE:#x}"
                 )
             self.images[node] = wanted
+            ended += self.check_sends(node)
         if all_good:
             assert set(ended) <= {"good"}, ended
         return ended
+
+    def payloads(self, node: int) -> list[tuple[bytes, dict[str, int]]]:
+        """What went to CLOPs of a node, each with its sideband, as it stood when memories() was asked for."""
+        lines = [line for line in Path("payloads.hex").read_text(encoding="utf-8").split() if not line.startswith(("@", "//"))]
+        count, found, data = self.each("logged")[node], [], b""
+        assert count <= LOG_WORDS
+        before: dict[str, int] | None = None
+        for line in lines[node * LOG_WORDS :][:count]:
+            rest, word = int(line, 16), {}
+            for name, width in LOG_FIELDS:
+                word[name], rest = rest & (1 << width) - 1, rest >> width
+            size = word["keep"].bit_count()
+            assert word["keep"] == (1 << size) - 1, "no holes"
+            assert size == 16 or word["last"]
+            data += word["data"].to_bytes(16, "little")[:size]
+            meta = {name: word[name] for name, _ in LOG_FIELDS[4:]}
+            assert before is None or before == meta, "from the first word to the last"
+            assert meta["arrival_ns"] == 1000 + meta["start_cycle"]
+            assert meta["start_cycle"] + len(data) // 16 < meta["parsed_cycle"] < word["cycle"]
+            before = None if word["last"] else meta
+            if word["last"]:
+                assert meta["bytes"] == len(data)
+                found.append((data, meta))
+                data = b""
+        assert before is None
+        return found
+
+    def check_sends(self, node: int) -> Counter[str]:
+        """What came is what was sent, of each sender in its order, and goes where its entry says."""
+        ended, came = Counter[str](), self.payloads(node)
+        assert len(came) == self.each_count("send")[node]
+        for source in sorted({meta["source"] for _, meta in came} | {sent.expected()[2] for sent in self.sends}):
+            mine = iter([(data, meta) for data, meta in came if meta["source"] == source])
+            data, meta = next(mine, (None, {}))
+            for sent in self.sends:
+                if sent.to != node or sent.expected()[2] != source:
+                    continue
+                if data != sent.data:
+                    ended["unseen"] += 1
+                    continue
+                assert (meta["route"], meta["clop"], meta["source"], meta["event_count"]) == sent.expected(), (sent, meta)
+                ended["good"] += 1
+                data, meta = next(mine, (None, {}))
+            assert data is None, f"node {node} has what no one sent, or not in this order, from {source}"
+        return ended
+
+    def each_count(self, name: str) -> list[int]:
+        word = int(self.dut.counts.value)
+        return [word >> 32 * (node * len(rdma.COUNTS) + rdma.COUNTS.index(name)) & 0xFFFFFFFF for node in range(NODES)]
 
 
 async def started(dut: Any) -> RdmaBench:

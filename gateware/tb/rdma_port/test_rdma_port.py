@@ -9,20 +9,25 @@ from common import rdma
 from common.apenet import VC_AND_HOPS, Packet, header, words_of
 from common.bench import SHORT
 from rdma_bench import (
+    ANY_TASK,
+    ANYONE,
     DATA,
     ENTRIES_PAGES,
     GETS,
     NO_PAGES,
+    NO_TASK,
     NODES,
     PAGE,
     READ_ONLY,
     READ_WRITE,
+    TASK,
     TICK_CYCLES,
     UNKNOWN,
     WINDOWS,
     WRITE_ONLY,
     Message,
     RdmaBench,
+    Sent,
     started,
 )
 
@@ -37,8 +42,10 @@ async def traffic(bench: RdmaBench, messages: int, largest: int = 9000) -> None:
         node, to = rng.randrange(NODES), rng.randrange(NODES)
         size = min(rng.choice([rng.choice(SIZES), rng.randrange(1, 100), rng.randrange(1, largest)]), largest)
         kind = rng.random()
-        if kind < 0.2:
+        if kind < 0.15:
             await bench.event(node, to)
+        elif kind < 0.35:
+            await bench.send(node, to, min(size, rdma.DATA_BYTES_MAX))
         elif kind < 0.6:
             await bench.put(node, to, size)
         else:
@@ -58,7 +65,7 @@ async def messages_land_whole(dut: Any) -> None:
     await traffic(bench, 40 if SHORT else 120)
     await bench.quiet(2000)  # with these pauses a packet that is read or written shows nothing for several hundred cycles
     await bench.check()
-    assert set(bench.counts()) == {"landed", "event", "get"}, bench.counts()
+    assert set(bench.counts()) == {"landed", "event", "get", "send"}, bench.counts()
 
 
 @cocotb.test
@@ -79,7 +86,7 @@ async def lost_doubled_and_bad_packets_have_names(dut: Any) -> None:
     assert ended["unseen"] == bench.all("missed")
     assert ended["failed"] > 0, ended
     assert ended["good"] > 20, ended
-    assert set(counts) <= {"landed", "event", "get", "flagged", "crc", "stale", "duplicate"}, counts
+    assert set(counts) <= {"landed", "event", "get", "send", "flagged", "crc", "stale", "duplicate"}, counts
 
 
 class Stranger:
@@ -96,6 +103,17 @@ class Stranger:
             "nonce": self.bench.nonces[0][key],
         }
         return rdma.data_packet(data, **(fields | {"source": rdma.place(STRANGER), "number": self.number} | changes))
+
+    def send(self, data: bytes, **changes: Any) -> Packet:
+        fields = {"source": rdma.place(STRANGER), "number": self.number, "process": ANY_TASK}
+        return rdma.send_packet(data, x=0, **(fields | changes))
+
+    async def good_send(self, size: int) -> None:
+        data = self.bench.rng.randbytes(size)
+        self.bench.sends.append(Sent(STRANGER, 0, ANY_TASK, data))
+        await self.bench.send_wild(self.send(data))
+        self.number += 1
+        await self.bench.wait(12)  # it is judged
 
     async def good(self) -> None:
         """What comes after a bad packet lands."""
@@ -161,6 +179,57 @@ async def what_is_not_allowed_is_not_written(dut: Any) -> None:
     await bench.send_wild(stranger.put(data, WINDOWS[WRITE_ONLY][2], key=WRITE_ONLY))
     bench.messages.append(Message(rdma.PUT, STRANGER, 0, WINDOWS[WRITE_ONLY][2], data, (rdma.place(STRANGER), stranger.number)))
     await bench.quiet()
+    await bench.check()
+
+
+@cocotb.test
+async def a_send_that_is_not_right_goes_to_no_clop(dut: Any) -> None:
+    bench = await started(dut)
+    stranger, rng = Stranger(bench), bench.rng
+    for size in (1, 16, 17, 4080):
+        data = rng.randbytes(size)
+        await stranger.refused("no_match", stranger.send(data, process=NO_TASK))
+        await stranger.good_send(size)
+        await stranger.refused("no_match", stranger.send(data, process=TASK))  # which only others may send to
+        await stranger.refused("stale", stranger.send(data, number=stranger.number - 1))
+        await stranger.refused("outside", stranger.send(data, source=rdma.place(4)))
+        await stranger.good_send(size)
+        await stranger.refused("crc", stranger.send(data), crc_flip=1)
+        await stranger.refused("crc", stranger.send(data, process=NO_TASK), crc_flip=1 << 90)
+        await stranger.good_send(size)
+        flagged = stranger.send(data)
+        flagged.flagged = True
+        await stranger.refused("flagged", flagged)
+    await stranger.refused("length", stranger.send(b""))
+    await stranger.refused("length", stranger.send(rng.randbytes(rdma.DATA_BYTES_MAX + 1)))
+    await bench.wait(500)
+    await stranger.good_send(100)
+    # An entry that is taken away, and one that is given.
+    await bench.pulse("match_write", 0, match_index=3, match_enable=0)
+    await stranger.refused("no_match", stranger.send(data))
+    await bench.match(0, 3, *ANYONE[3])
+    await stranger.good_send(100)
+    await bench.quiet()
+    assert (await bench.check())["good"] == 14 + len(bench.messages)
+
+
+@cocotb.test
+async def sends_without_room_are_dropped_whole(dut: Any) -> None:
+    bench = await started(dut)
+    stranger = Stranger(bench)
+    for size, fit in ((4000, 2), (1, 63)):
+        await bench.quiet(100)
+        dut.holds_payloads.value = 1
+        before = bench.counts()
+        for _ in range(fit + 5):
+            await stranger.good_send(size)
+        await bench.wait(100)
+        assert bench.counts() - before == Counter(send=fit, full=5)
+        del bench.sends[-5:]  # the last ones found none
+        await stranger.good()
+        dut.holds_payloads.value = 0
+        await bench.quiet(100)
+    assert bench.all("missed") == 10
     await bench.check()
 
 
@@ -328,10 +397,16 @@ async def a_full_completion_queue_holds_up_nothing(dut: Any) -> None:
 async def what_cannot_be_sent_is_told_of(dut: Any) -> None:
     bench = await started(dut)
     good = bench.key(1, READ_WRITE, WINDOWS[READ_WRITE][2] + 100) | {"local": DATA, "to": 1}
-    for changes in ({"bytes": 0}, {"bytes": rdma.MESSAGE_BYTES_MAX + 1}, {"to": 4}, {"kind": 9}, {"kind": rdma.REPLY}):
+    send = {"kind": rdma.SEND}
+    put = ({"bytes": 0}, {"bytes": rdma.MESSAGE_BYTES_MAX + 1}, {"to": 4}, {"kind": 9}, {"kind": rdma.REPLY})
+    for changes in (*put, send | {"bytes": 0}, send | {"bytes": rdma.DATA_BYTES_MAX + 1}):
         await bench.post(0, **({"kind": rdma.PUT, "bytes": 100} | good | changes))
     await bench.quiet()
-    assert bench.each("refused") == [5, 0, 0]
+    wrong = ({"kind": 0x20 | rdma.PUT}, {"kind": 0}, {"port": 0x10}, {"local": 1 << 43}, {"local": 1 << 48}, {"sequence": 1})
+    for changes in (*wrong, {"region": 0x100}, send | {"local": 1 << 43}, {"kind": rdma.GET, "local": 1 << 48}):
+        await bench.post(0, **({"kind": rdma.PUT, "bytes": 100} | good | changes))
+    await bench.quiet()
+    assert bench.each("refused") == [16, 0, 0]
     dut.read_fails.value = 1
     await bench.post(0, kind=rdma.PUT, bytes=5000, **good)
     await bench.quiet()
@@ -340,7 +415,7 @@ async def what_cannot_be_sent_is_told_of(dut: Any) -> None:
         0, kind=rdma.PUT, bytes=100, **(good | {"local": 5 << rdma.OFFSET_BITS})
     )  # a region that the page table does not have
     await bench.quiet()
-    assert (bench.each("unreadable"), bench.each("gone_bad"), bench.all("sent")) == ([3, 0, 0], [7, 0, 0], 0)
+    assert (bench.each("unreadable"), bench.each("gone_bad"), bench.all("sent")) == ([3, 0, 0], [18, 0, 0], 0)
     bench.numbers[0, 1] = 2
     await bench.event(0, 1)
     await bench.quiet()
@@ -371,9 +446,9 @@ async def each_node_has_a_place(dut: Any) -> None:
     bench = await started(dut)
     for node, (x, y, z) in enumerate(((2, 1, 0), (2, 0, 1), (1, 1, 1))):
         bench.messages.append(Message(rdma.EVENT, node, x, 0, b"", (node, 0), 7, 100 + node))
-        await bench.post(node, kind=rdma.EVENT, to=rdma.place(x, y, z), offset=100 + node, process=7)
+        await bench.post(node, kind=rdma.EVENT, to=rdma.place(x, y, z), port=5 * node + 1, offset=100 + node, process=7)
         await bench.quiet()
-        assert bench.each("went_to")[node] == rdma.place(x, y, z)
+        assert bench.each("went_to")[node] == rdma.place(x, y, z) | 5 * node + 1 << 16
     for source in (rdma.place(x, y, z) for x in range(4) for y in range(2) for z in range(2)):  # each has numbers of its own
         bench.messages.append(Message(rdma.EVENT, source, 0, 0, b"", (source, 0), value=source))
         await bench.send_wild(rdma.event_packet(x=0, source=source, number=0, value=source))
@@ -396,28 +471,33 @@ async def a_number_of_a_get_comes_again_after_all_others(dut: Any) -> None:
 @cocotb.test
 async def it_takes_so_many_cycles(dut: Any) -> None:
     bench = await started(dut)
-    sends, receives = set(), set()
+    rings, sends, receives = set(), set(), set()
     for size in (1, 8, 16):
         for _ in range(6):
             await bench.wait(bench.rng.randrange(40))
             await bench.put(0, 1, size, offset=0, at_source=WINDOWS[READ_ONLY][2])
             await bench.quiet(100)
+            rings.add(bench.each("taken_cycle")[0] - bench.each("rung_cycle")[0])
             sends.add(bench.each("offered_cycle")[0] - bench.each("taken_cycle")[0])
             receives.add(bench.each("written_cycle")[1] - bench.each("arrived_cycle")[1])
-    dut._log.warning(f"small PUT: {sends} cycles from job to header, {receives} from header to the completion's last word")
-    assert len(sends) == len(receives) == 1, "whatever the moment"
+    dut._log.warning(
+        f"small PUT: {rings} cycles from doorbell to job, {sends} to its header, {receives} from header to the completion's last word"
+    )
+    assert len(rings) == len(sends) == len(receives) == 1, "whatever the moment"
 
     told, receives = bench.each("written")[1], set()
     for _ in range(64):  # at each moment between two turns of rdma_messages
         await bench.event(0, 1)
-        await bench.wait(60)
+        await bench.wait(120)
         receives.add(bench.each("written_cycle")[1] - bench.each("arrived_cycle")[1])
     dut._log.warning(f"EVENT: {receives} cycles from header to the completion's last word")
     assert (len(receives), bench.each("written")[1]) == (1, told + 64)
 
-    told = bench.each("written")[1]
+    told, bench.rings = bench.each("written")[1], False
     for _ in range(100):
         await bench.event(0, 1)
+    bench.ring()
+    bench.rings = True
     cycles = []
     for wanted in (20, 80):
         await bench.wait_until(lambda: bench.each("written")[1] >= told + wanted, 1000, "events")  # noqa: B023
@@ -428,6 +508,16 @@ async def it_takes_so_many_cycles(dut: Any) -> None:
         "a packet that is its header alone in 4 cycles, but for the turns of rdma_messages: 2 of 64 cycles"
     )
 
+    receives = set()
+    for size in (1, 16):
+        for _ in range(6):
+            await bench.wait(bench.rng.randrange(40))
+            await bench.send(0, 1, size)
+            await bench.quiet(100)
+            receives.add(bench.each("begun_cycle")[1] - bench.each("arrived_cycle")[1])
+    dut._log.warning(f"SEND: {receives} cycles from header to its first word on the way to its CLOP")
+    assert len(receives) == 1, "whatever the moment"
+
     await bench.put(0, 2, 65536, offset=0, at_source=WINDOWS[READ_ONLY][2])
     cycles = []
     for wanted in (2, 15):
@@ -435,4 +525,47 @@ async def it_takes_so_many_cycles(dut: Any) -> None:
         cycles.append(bench.cycle)
     await bench.quiet(600)
     dut._log.warning(f"13 packets of 4080 B: {cycles[1] - cycles[0]} cycles")
+    await bench.check()
+
+
+@cocotb.test
+async def a_ring_that_cannot_be_read_stops_and_begins_again(dut: Any) -> None:
+    bench = await started(dut)
+    await bench.event(0, 1)
+    await bench.quiet()
+    dut.readable_pages.value, dut.read_fails.value = 0, 1
+    await bench.post(0, kind=rdma.EVENT, to=1, offset=5)
+    await bench.wait(200)
+    assert (int(dut.ring_fault.value), bench.all("sent")) == (1, 1)
+    dut.read_fails.value = 0
+    dut.cfg_enable.value = 0b110
+    await bench.wait(20)
+    assert (int(dut.ring_fault.value), int(dut.ring_busy.value), bench.each("consumed")[0]) == (0, 0, 0)
+    bench.jobs[0].clear()
+    bench.ring()
+    dut.cfg_enable.value = 0b111
+    await bench.wait(4)
+    for _ in range(20):
+        await bench.event(0, 1)
+    await bench.wait(400)
+    assert bench.each("consumed")[0] == 20
+    assert (await bench.check())["good"] == 21
+
+
+@cocotb.test
+async def rings_go_round(dut: Any) -> None:
+    """More descriptors than a ring has entries, at all nodes at once."""
+    bench = await started(dut)
+    count = 300 if SHORT else 420
+    dut.pause_rate.value = 225  # more is sent than completions can be written for
+    bench.rings = False
+    for k in range(count):
+        for node in range(NODES):
+            await bench.event(node, node)
+        if k == 60:
+            bench.ring()
+            await bench.quiet(2000)
+            dut.pause_rate.value, bench.rings = 0, True
+    await bench.quiet()
+    assert set(bench.each("consumed")) == {count}
     await bench.check()

@@ -62,4 +62,14 @@ enum : unsigned { gps_pulse, gps_period, gps_silent, to_host, from_host, host_no
 inline constexpr std::string_view kNames[] = {"gps_pulse", "gps_period", "gps_silent", "to_host", "from_host", "host_no_route"};
 }  // namespace km3_node
 
+namespace ape {
+enum : unsigned { landed, events, get, flagged, crc, packet_type, length, key, rights, bounds, page, stale, duplicate, misfit, outside, no_queue, requests, send, no_match, full, gap, left, unreadable, refused, reply_refused, completion_fault, forwarded, no_route, count };
+inline constexpr std::string_view kNames[] = {"landed", "events", "get", "flagged", "crc", "packet_type", "length", "key", "rights", "bounds", "page", "stale", "duplicate", "misfit", "outside", "no_queue", "requests", "send", "no_match", "full", "gap", "left", "unreadable", "refused", "reply_refused", "completion_fault", "forwarded", "no_route"};
+}  // namespace ape
+
+namespace ape_link {
+enum : unsigned { sent, down, good, flagged, crc, cut, header, noise, corrected, count };
+inline constexpr std::string_view kNames[] = {"sent", "down", "good", "flagged", "crc", "cut", "header", "noise", "corrected"};
+}  // namespace ape_link
+
 }  // namespace nanet::link::gateware
