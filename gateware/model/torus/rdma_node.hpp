@@ -52,10 +52,9 @@ struct RdmaKey {
 };
 
 // What becomes of a packet, in the order of rdma_pkg.sv.
-inline constexpr std::array<std::string_view, 20> kPacketNames{"landed",    "event",  "get",     "flagged", "crc",     "type",
-                                                               "length",    "key",    "rights",  "bounds",  "page",    "stale",
-                                                               "duplicate", "misfit", "outside", "queue",   "requests", "send",
-                                                               "no_match",  "full"};
+inline constexpr std::array<std::string_view, 20> kPacketNames{
+    "landed", "event", "get",       "flagged", "crc",     "type",  "length",   "key",  "rights",   "bounds",
+    "page",   "stale", "duplicate", "misfit",  "outside", "queue", "requests", "send", "no_match", "full"};
 
 struct RdmaCounts {
   std::array<std::uint64_t, kPacketNames.size()> packets{};
