@@ -224,7 +224,7 @@ def _floors(name: str, counts: NodeCounts) -> list[Hop]:
     """A node with links of KM3NeT's floors: packets to the fibres, frames of each, packets of each, and those to the host."""
     fibre, given = (
         counts.group("fibre"),
-        sum(int(count) for count in counts.group("given").values()),
+        sum(int(count) for name, count in counts.group("given").items() if name != "busy"),
     )  # to the engine, and slow control's
     refused = {key: int(count) for key, count in fibre.items() if key not in ("received", "carried")}
     found = [Hop(f"{name}, packets to the fibres", int(fibre["received"]), int(fibre["carried"]), refused)]
