@@ -142,6 +142,7 @@ module rdma_port #(
 );
   localparam int REQUEST_BITS = $clog2(REQUESTS);
   localparam int WRITE_BYTES_MAX = 8191;
+  localparam logic [1:0] DATA = 2'd0, ENTRY = 2'd1, RING = 2'd2;  // whose write to memory it is
 
   if (REQUESTS < 2 || REQUESTS != 2 ** REQUEST_BITS) begin : g_check
     $fatal(1, "REQUESTS must be a power of two from 2 (instance %m)");
@@ -355,7 +356,6 @@ module rdma_port #(
   );
 
   // --- data, completions and those of the ring share the way to memory, a write at a time: an event is told when its data has gone this way, so it stays behind it ---
-  localparam logic [1:0] DATA = 2'd0, ENTRY = 2'd1, RING = 2'd2;
   logic open, out_ready, out_valid, out_last, ring_next;
   logic [1:0] open_whose, whose;
   always_comb begin
