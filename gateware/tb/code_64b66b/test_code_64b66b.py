@@ -148,11 +148,11 @@ async def what_is_locked_and_lost(dut: Any) -> None:
     for _ in range(4 if SHORT else 20):
         await restarted(dut)
         bits: list[int] = []
-        for _ in range(4):
+        for share in rng.sample((0.1, 0.19, 0.22, 0.5), 4):  # of wrong headers; with half of them every lane is lost
             bits += [rng.getrandbits(1) for _ in range(rng.choice((0, 1, rng.randrange(300))))]
-            good = blocks_of([Half(True, rng.randbytes(3)) for _ in range(2 * (BLOCKS + 3 * BLOCK))], [0] * BEFORE)
-            share = rng.choice((0.1, 0.19, 0.22, 0.3))
-            for begin in range(len(good) // 2 // BLOCK * BLOCK, len(good), BLOCK):
+            search = BLOCKS + 6 * BLOCK  # blocks: enough to find the place
+            good = blocks_of([Half(True, rng.randbytes(3)) for _ in range(2 * (search + 2 * BLOCK))], [0] * BEFORE)
+            for begin in range(search * BLOCK, len(good), BLOCK):
                 good[begin] ^= rng.random() < share
             bits += good
         seen: list[Cycle] = []
