@@ -26,6 +26,21 @@
 
 namespace nanet::link {
 
+// Keys that a node has whether it receives or only sends.
+inline constexpr config::Setting kTorusFile{
+    .help = "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes",
+    .length_least = 1,
+    .required = true};
+inline constexpr config::Setting kTorusWait{
+    .help =
+        "How long one call may wait for a receiver that has no room; then what is sent to it is dropped, and counted, until "
+        "it has some",
+    .unit = "ms",
+    .least = 0,
+    .most = 60'000,
+    .too_small = "packets are dropped while the simulation, which is slow, brings the credit",
+    .too_big = "one receiver that stands still holds up the thread that sends"};
+
 // The node that an engine's packets leave from where it receives nothing from the torus.
 struct TorusFrom {
   static constexpr config::Component component{"TorusFrom", "The node of a simulated torus that packets leave from."};
@@ -37,10 +52,7 @@ struct TorusFrom {
 
   template <class Visit>
   void visit(Visit&& v) {
-    v("file", file,
-      {.help = "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes",
-       .length_least = 1,
-       .required = true});
+    v("file", file, kTorusFile);
     v("node", node, {.help = "The node, which no link has", .least = 0, .most = 63, .required = true});
     v("slot_count", slot_count,
       {.help = "Packets that the node's memory has room for; a power of two",
@@ -49,14 +61,7 @@ struct TorusFrom {
        .most = 4096,
        .too_small = "the sender waits for each credit to come back",
        .too_big = "the node has 4 MB"});
-    v("wait_ms", wait_ms,
-      {.help = "How long one call may wait for a receiver that has no room; then what is sent to it is dropped, and counted, until "
-               "it has some",
-       .unit = "ms",
-       .least = 0,
-       .most = 60'000,
-       .too_small = "packets are dropped while the simulation, which is slow, brings the credit",
-       .too_big = "one receiver that stands still holds up the thread that sends"});
+    v("wait_ms", wait_ms, kTorusWait);
   }
 
   std::optional<config::Problem> check() const;
@@ -90,10 +95,7 @@ struct TorusConfig {
 
   template <class Visit>
   void visit(Visit&& v) {
-    v("file", file,
-      {.help = "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes",
-       .length_least = 1,
-       .required = true});
+    v("file", file, kTorusFile);
     v("senders", senders,
       {.help = "Nodes that may send here, each into slots of its own with a key of its own; none: all other nodes",
        .least = 0,
@@ -107,14 +109,7 @@ struct TorusConfig {
        .most = 4096,
        .too_small = "its sender waits for each credit to come back",
        .too_big = "the node has 4 MB"});
-    v("wait_ms", wait_ms,
-      {.help = "How long one call may wait for a receiver that has no room; then what is sent to it is dropped, and counted, until "
-               "it has some",
-       .unit = "ms",
-       .least = 0,
-       .most = 60'000,
-       .too_small = "packets are dropped while the simulation, which is slow, brings the credit",
-       .too_big = "one receiver that stands still holds up the thread that sends"});
+    v("wait_ms", wait_ms, kTorusWait);
   }
 
   std::optional<config::Problem> check() const;

@@ -7,7 +7,6 @@ packets are left out, and counted. Here every hit that was sent is looked for: j
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import yaml
 from nanet.bench.km3_burst_keys import BurstResult
 from nanet.config import EngineConfig
 from nanet.config.components import Tower
+from nanet.machine.ports import unused_port
 from nanet.result import files
 from nanet.run import km3_tower
 from nanet.run.examples import example
@@ -79,9 +79,7 @@ def engine_of(options: Options, port: int) -> EngineConfig:
 
 def run(options: Options, say: Callable[[str], None] = lambda _: None) -> BurstResult:
     """The result as `nanet bench km3-burst --json` writes it. Raises ConfigError, SetupError, EngineError."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = unused_port()
     tower = tower_of(options, port)
     with EngineProcess(engine_of(options, port)) as process:
         sent = km3_tower.run(tower, say=say)
@@ -106,9 +104,8 @@ def result_of(options: Options, sent: Mapping[str, Any], ended: Mapping[str, Any
     counters, losses = ended["counters"], {name: int(count) for name, count in ended["losses"].items() if count}
     left_out = {name: int(counters[name]) for name in HITS_LEFT_OUT if counters[name]}
     missing = int(sent["hits"]) - int(counters["hits_used"]) - sum(left_out.values())
-    has_holes = any(
-        name not in (*HITS_LEFT_OUT, "seeds_no_room") for name in losses
-    )  # packets or units are missing, by name, and their hits with them
+    # Packets or units are missing, by name, and their hits with them.
+    has_holes = any(name not in (*HITS_LEFT_OUT, "seeds_no_room") for name in losses)
     return {
         **files.base("bench km3-burst"),
         "floors": options.floors, "factor": options.factor, "burst_s": options.burst_s, "samples": options.samples, "speed": options.speed,

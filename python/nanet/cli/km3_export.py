@@ -55,6 +55,7 @@ def km3_export(
     """
     from nanet.config.errors import ConfigError
     from nanet.km3 import files
+    from nanet.km3.detector import Detector
     from nanet.km3.recordings import Modules
     from nanet.result import files as results
 
@@ -62,7 +63,7 @@ def km3_export(
         raise typer.BadParameter(f"'{unknown[0]}' is none of {', '.join(LEVELS)}", param_hint="--level")
     if to.suffix not in files.SUFFIXES:
         raise typer.BadParameter(f"'{to.name}' ends in none of {', '.join(files.SUFFIXES)}", param_hint="TO")
-    modules = Modules(_detector(detector)) if detector is not None else Modules()
+    modules = Modules(Detector.named(detector)) if detector is not None else Modules()
     messages, collected = files.messages_of(source, modules)
     if level:
         messages = files.with_levels(messages, level, modules, window_ns=window, charge_min=charge, places=place)
@@ -76,17 +77,6 @@ def km3_export(
     if lost := found["units_incomplete"] + found["events_incomplete"]:
         typer.echo(f"nanet: {lost} units or events of {source} have holes (packets are missing) see --json", err=True)
         raise typer.Exit(1)
-
-
-def _detector(path: Path) -> Any:
-    from nanet.config.errors import ConfigError
-    from nanet.km3.detector import Detector
-
-    try:
-        return Detector.read(path)
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError([f"cannot read detector {path} ({why}) give a file .detx"]) from None
 
 
 def _said(messages: list[daq.Message], collected: Collected | None) -> dict[str, Any]:

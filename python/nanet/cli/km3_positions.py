@@ -39,7 +39,6 @@ def km3_positions(
     Pulses of beacons are looked for in what hydrophones recorded; least squares give places. A time or a hydrophone that is not used has a reason.
     Exits with 1 if a floor has no place: it stays where it was.
     """
-    from nanet.config.errors import ConfigError
     from nanet.config.km3_beacons import load
     from nanet.km3 import positions
     from nanet.km3.detector import Detector
@@ -47,11 +46,7 @@ def km3_positions(
     from nanet.result import files, outputs
 
     known = load(beacons)
-    try:
-        nominal = Detector.read(detector)
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError([f"cannot read detector {detector} ({why}) give a file .detx"]) from None
+    nominal = Detector.named(detector)
     heard = positions.hear(packets_of(recording))
     placed = positions.place(heard, nominal, known)
     result = _result(heard, placed)

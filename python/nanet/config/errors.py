@@ -157,9 +157,8 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
         allowed = re.findall(r"'([^']*)'|(\b\d+\b)", str(context.get("expected", "")))
         names = [a or b for a, b in allowed]
         suggestion = nearest(str(error["input"]), names)
-        suggestion = (
-            suggestion.replace("'", "") if all(name.isdigit() for name in names) else suggestion
-        )  # a number in quotes is none
+        if all(name.isdigit() for name in names):
+            suggestion = suggestion.replace("'", "")  # a number in quotes is none
         return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {suggestion}"
     why = SHAPES.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
     return f"{path or name}: {value} is not allowed ({why}) it means: {_lower(_about(model, location))}"

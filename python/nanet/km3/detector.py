@@ -16,7 +16,7 @@ __all__ = ["Detector"]
 
 
 class Detector:
-    """Floors (of a tower) or modules (of a string) and their PMs. Made by read(), from_detx() or towers()."""
+    """Floors (of a tower) or modules (of a string) and their PMs. Made by read(), named(), from_detx() or towers()."""
 
     def __init__(self, native: _core.Km3Detector) -> None:
         self.native = native
@@ -32,6 +32,17 @@ class Detector:
     def read(cls, path: str | Path) -> Detector:
         """From a .detx file."""
         return cls.from_detx(Path(path).read_text(encoding="utf-8"))
+
+    @classmethod
+    def named(cls, path: Path) -> Detector:
+        """As read(), of a file that a command names: what cannot be read is ConfigError."""
+        from nanet.config.errors import ConfigError
+
+        try:
+            return cls.read(path)
+        except (OSError, UnicodeDecodeError) as error:
+            why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError([f"cannot read detector {path} ({why}) give a file .detx"]) from None
 
     @classmethod
     def towers(cls, count: int = 1, floors: int = 14, distance_m: float = 100.0) -> Detector:

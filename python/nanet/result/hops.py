@@ -222,10 +222,7 @@ def left_in_nodes(balance: BalanceSheet) -> int:
 
 def _floors(name: str, counts: NodeCounts) -> list[Hop]:
     """A node with links of KM3NeT's floors: packets to the fibres, frames of each, packets of each, and those to the host."""
-    fibre, given = (
-        counts.group("fibre"),
-        sum(int(count) for name, count in counts.group("given").items() if name != "busy"),
-    )  # to the engine, and slow control's
+    fibre, given = counts.group("fibre"), counts.group("given")
     refused = {key: int(count) for key, count in fibre.items() if key not in ("received", "carried")}
     found = [Hop(f"{name}, packets to the fibres", int(fibre["received"]), int(fibre["carried"]), refused)]
     forwarded = 0
@@ -243,7 +240,8 @@ def _floors(name: str, counts: NodeCounts) -> list[Hop]:
         found.append(Hop(f"{name}, packets of port {port}", int(km3["packet"]), int(km3["forwarded"]), left))
         forwarded += int(km3["forwarded"])
     host = {key: int(count) for key, count in counts.group("host").items() if key != "stored"}
-    return [*found, Hop(f"{name}, packets to the host", forwarded, given, host)]
+    handed_on = int(given["packets"]) + int(given.get("slow_control", 0))
+    return [*found, Hop(f"{name}, packets to the host", forwarded, handed_on, host)]
 
 
 def _node_port(name: str, counts: NodeCounts, port: int) -> Hop:

@@ -87,9 +87,8 @@ def hits_of(config: Strings, slice_: int, module: int) -> NDArray[np.void]:
     made = np.empty(sum(map(len, times)), HIT)
     made["channel"] = np.concatenate(channels)
     made["time_ns"] = np.clip(np.rint(np.concatenate(times)), 0, slice_ns - 1)
-    one_pe = random.normal(
-        config.tot_ns, config.tot_sigma_ns, made.size
-    )  # times photo-electrons: as the trigger reads it, which is rough
+    # Of one photo-electron, times how many there are: as the trigger reads it, which is rough.
+    one_pe = random.normal(config.tot_ns, config.tot_sigma_ns, made.size)
     made["tot"] = np.clip(np.rint(one_pe * np.concatenate(pes)), 1, 255)
     return made[np.argsort(made["time_ns"], kind="stable")]
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nanet._core import SetupError
-from nanet.torus.torus import native_torus
+from nanet.torus.torus import native_torus, refused
 
 __all__ = ["ServedTorus"]
 
@@ -22,10 +21,7 @@ class ServedTorus:
         Raises SetupError, also where another torus runs at that file, or something else lies there.
         """
         native = native_torus()
-        try:
-            self._native: Any = native.SharedTorus(shape, str(file), wire_cycles)
-        except ValueError as error:
-            raise SetupError(str(error)) from None
+        self._native: Any = refused(lambda: native.SharedTorus(shape, str(file), wire_cycles))
         self.shape: str = self._native.shape
         self.size: int = self._native.size
         """How many nodes there are."""

@@ -129,7 +129,7 @@ class Torus:
         native = native_torus()
         _check_shape(shape)
         wire_cycles = _whole("wire_cycles", wire_cycles, 2, WIRE_CYCLES_MAX)
-        self._native = _refused(lambda: native.RdmaTorus(shape, wire_cycles))
+        self._native = refused(lambda: native.RdmaTorus(shape, wire_cycles))
         self._region = native.Region
         self.shape: tuple[int, int, int] = self._native.shape
         """Nodes of x, y and z; node number n is at x = n % shape[0], and so on."""
@@ -143,7 +143,7 @@ class Torus:
     @property
     def cycle(self) -> int:
         """Cycles that were simulated."""
-        return int(_refused(lambda: self._native.cycle))
+        return int(refused(lambda: self._native.cycle))
 
     def distance(self, from_node: int, to_node: int) -> int:
         """Links between two nodes, the shorter way round in each dimension."""
@@ -156,7 +156,7 @@ class Torus:
     def memory(self, node: int) -> NDArray[np.uint8]:
         """All memory of a node, uint8 [4128768], not a copy."""
         self._check_node(node)
-        view: NDArray[np.uint8] = _refused(lambda: self._native.memory(node))
+        view: NDArray[np.uint8] = refused(lambda: self._native.memory(node))
         return view
 
     def allocate(self, node: int, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
@@ -180,12 +180,12 @@ class Torus:
         array: of allocate, or any part of memory that begins at a multiple of 16 bytes, without gaps. Raises SetupError.
         """
         node, offset = self._place(array)
-        native = _refused(lambda: self._native.share(node, offset, array.nbytes, read, write))
+        native = refused(lambda: self._native.share(node, offset, array.nbytes, read, write))
         return Region(node, native.index, native.nonce, array.nbytes)
 
     def withdraw(self, region: Region) -> None:
         """No packet that is judged from some cycles on may use it. Raises SetupError if it was not shared."""
-        _refused(lambda: self._native.withdraw(self._key(region)))
+        refused(lambda: self._native.withdraw(self._key(region)))
 
     # --- messages: each is a job of the node that sends it, which takes them one after the other ---
 
@@ -197,7 +197,7 @@ class Torus:
         """
         node, local = self._place(source)
         offset_bytes, process = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX), _whole("process", process, 0, 0xFFFF)
-        _refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
+        refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
 
     def get(
         self, into: Region, source: Region, size_bytes: int, *, into_offset_bytes: int = 0, offset_bytes: int = 0, tag: int = 0
@@ -210,24 +210,24 @@ class Torus:
         into_offset_bytes = _whole("into_offset_bytes", into_offset_bytes, 0, OFFSET_MAX)
         offset_bytes = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX)
         size_bytes, tag = _whole("size_bytes", size_bytes, 1, MESSAGE_BYTES_MAX), _whole("tag", tag, 0, 2**64 - 1)
-        _refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
+        refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
 
     def event(self, from_node: int, to_node: int, value: int = 0, *, process: int = 0) -> None:
         """Tells another node a value of 16 bits, which stands in its completion. Raises SetupError."""
         self._check_node(from_node)
         self._check_node(to_node)
         value, process = _whole("value", value, 0, 0xFFFF), _whole("process", process, 0, 0xFFFF)
-        _refused(lambda: self._native.event(from_node, to_node, value, process))
+        refused(lambda: self._native.event(from_node, to_node, value, process))
 
     def take(self, node: int) -> list[Completion]:
         """The completions of a node since the last call. Its queue has room for 1024: who never takes them has packets dropped (`queue`)."""
         self._check_node(node)
-        return [self._completion(one) for one in _refused(lambda: self._native.take(node))]
+        return [self._completion(one) for one in refused(lambda: self._native.take(node))]
 
     def counters(self, node: int) -> dict[str, int]:
         """What became of the packets that came to a node, by name, and of its jobs (docs/design/apenet-rdma.md). `lost` is to be 0 in a torus that is whole."""
         self._check_node(node)
-        found: dict[str, int] = _refused(lambda: self._native.counts(node))
+        found: dict[str, int] = refused(lambda: self._native.counts(node))
         return found
 
     # --- LO|FA|MO: who knows of whom that it has stopped; docs/design/lofamo.md ---
@@ -239,41 +239,41 @@ class Torus:
         if beat_cycles > period_cycles:
             text = f"hosts that beat each {beat_cycles} cycles cannot be watched each {period_cycles}"
             raise SetupError(f"{text} (a beat must come in every period) give a longer period")
-        _refused(lambda: self._native.watch(beat_cycles, period_cycles))
+        refused(lambda: self._native.watch(beat_cycles, period_cycles))
 
     def stop_host(self, node: int, *, stopped: bool = True) -> None:
         """The host of a node beats no more, or again."""
         self._check_node(node)
-        _refused(lambda: self._native.set_host(node, not stopped))
+        refused(lambda: self._native.set_host(node, not stopped))
 
     def stop_node(self, node: int, *, stopped: bool = True) -> None:
         """The logic of a node stands still, and its links with it, or goes on. What was on the way to it meanwhile is lost."""
         self._check_node(node)
-        _refused(lambda: self._native.set_logic(node, not stopped))
+        refused(lambda: self._native.set_logic(node, not stopped))
 
     def host_says(self, node: int, what: int) -> None:
         """What a host says of itself with its next beat: 0 when it is well, 1 to 127. Raises SetupError."""
         self._check_node(node)
         what = _whole("what", what, 0, 127)
-        _refused(lambda: self._native.say(node, what))
+        refused(lambda: self._native.say(node, what))
 
     def cut(self, node: int, direction: str, *, whole: bool = False) -> None:
         """Cuts the cable at a node in one of DIRECTIONS, or mends it. Its links stay up, and wait. Raises SetupError."""
         self._check_node(node)
         if direction not in DIRECTIONS:
             raise SetupError(f"{direction!r} is no direction (there are: {', '.join(DIRECTIONS)}) give one of these")
-        _refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
+        refused(lambda: self._native.set_cable(node, DIRECTIONS.index(direction), whole))
 
     def neighbours(self, node: int) -> dict[str, NeighbourState]:
         """What a node knows of each neighbour, by direction."""
         self._check_node(node)
-        found = _refused(lambda: self._native.neighbours(node))
+        found = refused(lambda: self._native.neighbours(node))
         return {direction: NeighbourState(*one) for direction, one in zip(DIRECTIONS, found, strict=True)}
 
     def own_state(self, node: int) -> str:
         """What host and logic of a node know of each other: `ok`, `host silent`, `says N`, or `logic silent` (which the host sees)."""
         self._check_node(node)
-        state = int(_refused(lambda: self._native.state(node)))
+        state = int(refused(lambda: self._native.state(node)))
         if self._native.is_logic_silent(node):
             return "logic silent"
         return "host silent" if state & 1 else f"says {state >> 1}" if state else "ok"
@@ -291,7 +291,7 @@ class Torus:
         left = _whole("cycles", cycles, 0, CYCLES_MAX)
         while left > 0:
             step = min(left, CYCLES_AT_ONCE)
-            _refused(functools.partial(self._native.run, step))
+            refused(functools.partial(self._native.run, step))
             left -= step
 
     def settle(self, cycles: int = 200_000) -> bool:
@@ -301,7 +301,7 @@ class Torus:
         """
         end = self.cycle + _whole("cycles", cycles, 1, CYCLES_MAX)
         while self.cycle < end:
-            if _refused(lambda: self._native.settle(self._looks_cycles)):
+            if refused(lambda: self._native.settle(self._looks_cycles)):
                 return True
         return False
 
@@ -330,7 +330,7 @@ class Torus:
             )
         self._check_node(region.node)
         index, nonce = _whole("index", region.index, 0, 0xFF), _whole("nonce", region.nonce, 0, 0xFFFF_FFFF)
-        return _refused(lambda: self._region(region.node, index, nonce))
+        return refused(lambda: self._region(region.node, index, nonce))
 
     def _check_node(self, node: int) -> None:
         if not 0 <= _index(node) < self.size:
@@ -399,7 +399,7 @@ def _checked_lengths(shape: object) -> tuple[int, ...]:
     return lengths
 
 
-def _refused(call: Callable[[], Made]) -> Made:
+def refused(call: Callable[[], Made]) -> Made:
     """What the native module cannot do as one kind of error."""
     try:
         return call()
