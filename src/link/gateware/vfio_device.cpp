@@ -14,6 +14,7 @@
 #include <cstring>
 #include <regex>
 
+#include "nanet/base/fence.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -216,12 +217,12 @@ void VfioDevice::enable_messages() {
 
 std::uint64_t VfioDevice::read(std::uint32_t offset) {
   const std::uint64_t value = *reinterpret_cast<const volatile std::uint64_t*>(registers_ + offset);
-  __sync_synchronize();  // memory that is read after this is at least as new. As std::atomic_thread_fence, which GCC refuses under ThreadSanitizer
+  base::full_fence();  // memory that is read after this is at least as new
   return value;
 }
 
 void VfioDevice::write(std::uint32_t offset, std::uint64_t value) {
-  __sync_synchronize();  // a doorbell after its descriptor
+  base::full_fence();  // a doorbell after its descriptor
   *reinterpret_cast<volatile std::uint64_t*>(registers_ + offset) = value;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "link/torus/torus_file.hpp"
+#include "nanet/base/fence.hpp"
 
 namespace nanet::link {
 
@@ -129,7 +130,7 @@ class TorusWindow {
                       .nonce = inbox.nonce.load(std::memory_order_relaxed),
                       .slot_count = inbox.slot_count.load(std::memory_order_relaxed),
                       .slot_bytes = inbox.slot_bytes.load(std::memory_order_relaxed)};
-    std::atomic_thread_fence(std::memory_order_acquire);
+    base::full_fence();
     const bool is_changing = inbox.generation.load(std::memory_order_relaxed) != generation;
     if (is_changing || (generation != 0 && there.slot_count == 0)) return false;
     generation_ = generation;
