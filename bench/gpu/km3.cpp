@@ -147,6 +147,7 @@ int run(const bench::Options& options) {
   const double seed_count = static_cast<double>(seeds.size());
   std::printf("%zu seeds judged, with copies: GPU %.1f M/s, one core %.1f M/s; %s\n", seeds.size(),
               1e-6 * seed_count / median(gpu_s), 1e-6 * seed_count / median(cpu_s), same_judgements ? "the same" : "THEY DIFFER");
+  if (!is_same || !same_judgements) csv.line("# wrong: the GPU's answers differ from the CPU's");
   csv.line("what,per_s");
   const auto row = [&](const char* what, double per_s) { csv.line(std::string(what) + "," + std::to_string(per_s)); };
   row("kernel", kernel);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "nanet/base/fence.hpp"
+#include "flow/fence.hpp"
 
 namespace nanet::engine {
 namespace {
@@ -226,7 +226,7 @@ void Assembler::evict(Stream& stream) {
   free_slot(slot_of(stream.key_now()));
   unlink(stream);
   stream.tenants.fetch_add(1, std::memory_order_relaxed);
-  base::full_fence();  // who sees a number of the next one sees that
+  flow::full_fence();  // who sees a number of the next one sees that
   for (Tally* const one : {&stream.accepted, &stream.refused, &stream.lost, &stream.complete, &stream.incomplete, &stream.no_buffer,
                            &stream.units_lost}) {
     one->clear();
@@ -460,7 +460,7 @@ std::vector<StreamBooks> Assembler::streams() const {
                              .units_incomplete = stream.incomplete.now(),
                              .units_no_buffer = stream.no_buffer.now(),
                              .units_lost = stream.units_lost.now()};
-    base::full_fence();
+    flow::full_fence();
     // One that was evicted meanwhile has no books any more.
     if (tenants % 2 == 0 && stream.tenants.load(std::memory_order_relaxed) == tenants) books.push_back(of_one);
   }

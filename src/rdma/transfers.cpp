@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "nanet/base/fence.hpp"
+#include "flow/fence.hpp"
 #include "rdma/connection_state.hpp"
 
 namespace nanet::rdma {
@@ -153,7 +153,7 @@ Status Connection::State::start_flush(std::uint64_t tag) {
   if (!endpoint) return Status::closed;
   return start(tag, [&](ucp_request_param_t& param) -> ucs_status_ptr_t {
     if (!mapped || has_posted_moves) return ucp_ep_flush_nbx(endpoint, &param);
-    base::full_fence();
+    flow::full_fence();
     return nullptr;
   });
 }
@@ -248,7 +248,7 @@ Status Connection::State::get_words(std::uint64_t offset_bytes, std::span<std::u
 Status Connection::State::flush() {
   if (!endpoint) return Status::closed;
   if (mapped && !has_posted_moves) {
-    base::full_fence();
+    flow::full_fence();
     look_round();
     return is_over() ? end_over() : Status::ok;
   }

@@ -76,10 +76,17 @@ def test_text() -> None:
     assert books.lost_text({"events_lost": 1234, "answers_lost": 2}) == "events_lost 1,234, answers_lost 2"
 
 
+def test_a_run_says_what_its_kind_of_processor_did() -> None:
+    counters = {"packets_accepted": 1200, "events_received": 9, "slices_whole": 2, "hits_used": 5000, "events_triggered": 1}
+    assert books.headline("km3", counters) == "1,200 packets accepted, 2 whole slices, 5,000 hits, 1 events triggered"
+    assert books.headline("rich", counters) == books.headline("own", counters) == "1,200 packets accepted, 9 events, 0 answered, 0 rings"
+
+
 def test_names_are_counters() -> None:
     from nanet import _core
 
     known = {name for name, _, _ in _core.counter_table()}
+    assert known >= {name for words in books._HEADLINES.values() for name in words}
     assert known >= {*books.CUTS, *books.PACKET_LOSSES, *books.PACKET_REFUSALS}
     assert known >= set(books.EVENT_LOSSES) - {"answers_lost", "unexplained"}
 

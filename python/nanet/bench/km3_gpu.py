@@ -14,9 +14,15 @@ COLUMNS = {PART: ("what", "per_s")}
 
 
 def floors(
-    hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None]
+    hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None], csv_file: Path | None = None
 ) -> tuple[float | None, str, str]:
-    """How many floors with so many hits and L1 seeds a second, each; or None, and why it was not measured; and which GPU. programs: folder of the bench_gpu programs."""
+    """How many floors with so many hits and L1 seeds a second, each; or None, and why it was not measured; and which GPU.
+
+    programs: folder of the bench_gpu programs. csv_file: what the program wrote elsewhere; then nothing is measured. Raises GpuBenchError
+    if that file cannot be read.
+    """
+    if csv_file is not None:
+        return _floors(hits_per_s, seeds_per_s, gpu.read(csv_file, COLUMNS))
     try:
         gpu.check_gpu()
     except gpu.GpuBenchError as error:
@@ -25,10 +31,17 @@ def floors(
         program = gpu.find_programs(programs, [PART], say)[PART]
         with tempfile.TemporaryDirectory(prefix="nanet-") as folder:
             measured = gpu.run_program(program, PART, [], Path(folder) / "km3.csv", say, COLUMNS)
-        per_s = {str(row["what"]): float(row["per_s"] or 0) for row in measured.rows}
-        busy = hits_per_s / per_s["with_copies"] + seeds_per_s / per_s["seeds_gpu"]
     except gpu.GpuBenchError as error:
         return None, str(error), ""
+    return _floors(hits_per_s, seeds_per_s, measured)
+
+
+def _floors(hits_per_s: float, seeds_per_s: float, measured: gpu.Measured) -> tuple[float | None, str, str]:
+    if wrong := measured.facts.get("wrong"):
+        return None, wrong, ""
+    per_s = {str(row["what"]): float(row["per_s"] or 0) for row in measured.rows}
+    try:
+        busy = hits_per_s / per_s["with_copies"] + seeds_per_s / per_s["seeds_gpu"]
+        return 1 / busy, "", measured.facts.get("gpu", "unknown")
     except (KeyError, ZeroDivisionError):
-        return None, f"{program.name} wrote no figures", ""
-    return 1 / busy, "", measured.facts.get("gpu", "unknown")
+        return None, f"bench_gpu_{PART} wrote no figures", ""

@@ -190,8 +190,7 @@ def run(
     code, result = command.run(loaded, command.RunOptions(json_file, quiet, ready_fd, status_fd, control_fd))
     if not quiet:
         counters, latency = result["counters"], result["latency_us"]
-        _say(f"\n{counters['packets_accepted']:,} packets accepted, {counters['events_received']:,} events, "
-             f"{counters['events_answered']:,} answered, {counters['rings_found']:,} rings")  # fmt: skip
+        _say("\n" + books.headline(loaded.processor.kind, counters))
         _say(f"lost: {books.lost_text(result['losses'])}; refused: {books.lost_text(result['refusals'])};"
              f" unexplained: {hops.unexplained_text(result['balance']) or '0'}")  # fmt: skip
         if latency:

@@ -92,6 +92,9 @@ def km3_study(
             "--programs", metavar="FOLDER", help="Folder of the bench_gpu programs; by default build/cuda-release/bench/gpu."
         ),
     ] = None,
+    csv_file: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Of a GPU elsewhere: the CSV file that bench_gpu_km3 wrote.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the trigger; repeat for more.")
     ] = None,
@@ -117,8 +120,10 @@ def km3_study(
         chosen[name] = yaml.safe_load(value)
     if "slice_ns" in chosen:
         raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
+    if csv_file is not None:
+        km3_gpu.floors(1, 1, None, _say, csv_file)  # what cannot be read is refused before the study
     study = Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen, energy_slices)
-    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say))
+    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say, csv_file))
     files.write_json(json_file, dict(result))
     write_report(result, html_file)
     found, noise = result["efficiency_5_seeds"], result["noise_events_per_s"]

@@ -154,3 +154,18 @@ def refusals(counters: Mapping[str, int]) -> dict[str, int]:
 def lost_text(losses: Mapping[str, int]) -> str:
     """`0`, or `events_lost 10, answers_lost 2`. Names are of different units, so they are not added up."""
     return ", ".join(f"{name} {count:,}" for name, count in losses.items() if count) or "0"
+
+
+# What a run did, for its first line; of kinds of processors that are not here, what is of ring finders.
+_HEADLINES = {
+    "count": {"bytes_accepted": "bytes"},
+    "km3": {"slices_whole": "whole slices", "hits_used": "hits", "events_triggered": "events triggered"},
+    "forward": {"events_received": "events", "events_forwarded": "forwarded"},
+}
+_HEADLINE_OF_RINGS = {"events_received": "events", "events_answered": "answered", "rings_found": "rings"}
+
+
+def headline(processor: str, counters: Mapping[str, int]) -> str:
+    """What a run did in a line. processor: its kind."""
+    words = {"packets_accepted": "packets accepted"} | _HEADLINES.get(processor, _HEADLINE_OF_RINGS)
+    return ", ".join(f"{counters.get(name, 0):,} {word}" for name, word in words.items())

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <regex>
 
-#include "nanet/base/fence.hpp"
+#include "flow/fence.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link::gateware {
@@ -217,12 +217,12 @@ void VfioDevice::enable_messages() {
 
 std::uint64_t VfioDevice::read(std::uint32_t offset) {
   const std::uint64_t value = *reinterpret_cast<const volatile std::uint64_t*>(registers_ + offset);
-  base::full_fence();  // memory that is read after this is at least as new
+  flow::full_fence();  // memory that is read after this is at least as new
   return value;
 }
 
 void VfioDevice::write(std::uint32_t offset, std::uint64_t value) {
-  base::full_fence();  // a doorbell after its descriptor
+  flow::full_fence();  // a doorbell after its descriptor
   *reinterpret_cast<volatile std::uint64_t*>(registers_ + offset) = value;
 }
 

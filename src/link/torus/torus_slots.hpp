@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "flow/fence.hpp"
 #include "link/torus/torus_file.hpp"
-#include "nanet/base/fence.hpp"
 
 namespace nanet::link {
 
@@ -130,7 +130,7 @@ class TorusWindow {
                       .nonce = inbox.nonce.load(std::memory_order_relaxed),
                       .slot_count = inbox.slot_count.load(std::memory_order_relaxed),
                       .slot_bytes = inbox.slot_bytes.load(std::memory_order_relaxed)};
-    base::full_fence();
+    flow::full_fence();
     const bool is_changing = inbox.generation.load(std::memory_order_relaxed) != generation;
     if (is_changing || (generation != 0 && there.slot_count == 0)) return false;
     generation_ = generation;
