@@ -79,7 +79,11 @@ def test_text() -> None:
 def test_a_run_says_what_its_kind_of_processor_did() -> None:
     counters = {"packets_accepted": 1200, "events_received": 9, "slices_whole": 2, "hits_used": 5000, "events_triggered": 1}
     assert books.headline("km3", counters) == "1,200 packets accepted, 2 whole slices, 5,000 hits, 1 events triggered"
-    assert books.headline("rich", counters) == books.headline("own", counters) == "1,200 packets accepted, 9 events, 0 answered, 0 rings"
+    assert (
+        books.headline("rich", counters)
+        == books.headline("own", counters)
+        == "1,200 packets accepted, 9 events, 0 answered, 0 rings"
+    )
 
 
 def test_names_are_counters() -> None:

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import postgresql_server
+import psycopg
 import pytest
 from nanet.config.errors import ConfigError
 from nanet.config.km3_server import AlarmRule
 from nanet.km3.alarms import Alarms
 from nanet.km3.messages import BY_NAME, Floor
 from nanet.km3.store import Store, StoreError, Writer
+from postgresql_server import PostgresqlServer
 
 HISTORY: dict[str, Any] = {
     "at_ns": 5, "tower": 1, "floor": 3, "command": "set", "parameter": 0, "value": 12000, "outcome": "done", "answer": 12000, "tries": 1,
     "round_trip_ns": 70000,
 }  # fmt: skip
 SECOND = 10**9
+NUMBERS = itertools.count()
 
 
 @pytest.fixture
@@ -31,6 +36,24 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(file: Path) -> Iterator[Store]:
     made = Store(f"sqlite:///{file}", timeout_s=0.05)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresqlServer]:
+    with postgresql_server.running() as made:
+        yield made
+
+
+# xdist: one server for all of them.
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'km3.db'}"
+    else:
+        url = request.getfixturevalue("server").make_database(f"km3_{next(NUMBERS)}")
+    made = Store(url, timeout_s=0.5)
     yield made
     made.close()
 
@@ -46,41 +69,47 @@ def balance(books: dict[str, Any]) -> int:
     return int(books["rows_in"] - books["rows_written"] - books["rows_refused"] - books["rows_dropped"] - books["rows_waiting"])
 
 
-def test_history_is_read_the_newest_first_by_floor_and_parameter(store: Store) -> None:
-    store.write([("history", HISTORY | {"at_ns": at, "floor": floor, "parameter": at % 2}) for at in range(6) for floor in (1, 2)])
-    assert [one["at_ns"] for one in store.history(floor=2)] == [5, 4, 3, 2, 1, 0]
-    assert [one["at_ns"] for one in store.history(tower=1, floor=1, parameter=1, limit=2)] == [5, 3]
-    assert store.history(tower=2) == []
-    assert {name: store.history(limit=1)[0][name] for name in HISTORY} == HISTORY | {"floor": 2, "parameter": 1}
+def test_history_is_read_the_newest_first_by_floor_and_parameter(any_store: Store) -> None:
+    any_store.write(
+        [("history", HISTORY | {"at_ns": at, "floor": floor, "parameter": at % 2}) for at in range(6) for floor in (1, 2)]
+    )
+    assert [one["at_ns"] for one in any_store.history(floor=2)] == [5, 4, 3, 2, 1, 0]
+    assert [one["at_ns"] for one in any_store.history(tower=1, floor=1, parameter=1, limit=2)] == [5, 3]
+    assert any_store.history(tower=2) == []
+    assert {name: any_store.history(limit=1)[0][name] for name in HISTORY} == HISTORY | {"floor": 2, "parameter": 1}
 
 
-def test_numbers_of_64_bits_survive(store: Store) -> None:
-    store.write([("history", HISTORY | {"at_ns": 1 << 62, "value": -(1 << 31), "answer": None})])
-    assert (store.history()[0]["at_ns"], store.history()[0]["value"], store.history()[0]["answer"]) == (1 << 62, -(1 << 31), None)
+def test_numbers_of_64_bits_survive(any_store: Store) -> None:
+    any_store.write([("history", HISTORY | {"at_ns": 1 << 62, "value": -(1 << 31), "answer": None})])
+    assert (any_store.history()[0]["at_ns"], any_store.history()[0]["value"], any_store.history()[0]["answer"]) == (
+        1 << 62,
+        -(1 << 31),
+        None,
+    )
 
 
-def test_a_batch_is_written_whole_or_not_at_all(store: Store) -> None:
+def test_a_batch_is_written_whole_or_not_at_all(any_store: Store) -> None:
     run = {"run": 1, "started_ns": 1, "stopped_ns": None, "detector": None, "comment": ""}
-    store.write([("runs", run)])
-    with pytest.raises(StoreError, match="UNIQUE") as raised:
-        store.write([("history", HISTORY), ("runs", run)])
+    any_store.write([("runs", run)])
+    with pytest.raises(StoreError, match=r"(?i)unique") as raised:
+        any_store.write([("history", HISTORY), ("runs", run)])
     assert raised.value.is_of_rows
-    assert store.history() == []
-    assert store.next_run() == 2
-    store.write([("update runs", {"run": 1, "stopped_ns": 9})])
-    assert store.runs()[0]["stopped_ns"] == 9
+    assert any_store.history() == []
+    assert any_store.next_run() == 2
+    any_store.write([("update runs", {"run": 1, "stopped_ns": 9})])
+    assert any_store.runs()[0]["stopped_ns"] == 9
 
 
-def test_versions_of_a_detector_file(store: Store) -> None:
-    first = store.add_detector("tower", b"one", 10 * SECOND, comment="as built")
-    second = store.add_detector("tower", b"two", 20 * SECOND, 30 * SECOND)
+def test_versions_of_a_detector_file(any_store: Store) -> None:
+    first = any_store.add_detector("tower", b"one", 10 * SECOND, comment="as built")
+    second = any_store.add_detector("tower", b"two", 20 * SECOND, 30 * SECOND)
     assert (first.version, second.version) == (1, 2)
-    assert store.add_detector("tower", b"one", 10 * SECOND) == first  # not twice
-    assert store.detector("tower", at_ns=9 * SECOND) is None
-    assert [store.detector("tower", at_ns=at * SECOND)[1] for at in (10, 20, 29, 30)] == [b"one", b"two", b"two", b"one"]  # type: ignore[index]
-    assert store.detector("tower", version=2) == (second, b"two")
-    assert store.detector("other") is None
-    assert [one.version for one in store.detectors()] == [2, 1]
+    assert any_store.add_detector("tower", b"one", 10 * SECOND) == first  # not twice
+    assert any_store.detector("tower", at_ns=9 * SECOND) is None
+    assert [any_store.detector("tower", at_ns=at * SECOND)[1] for at in (10, 20, 29, 30)] == [b"one", b"two", b"two", b"one"]  # type: ignore[index]
+    assert any_store.detector("tower", version=2) == (second, b"two")
+    assert any_store.detector("other") is None
+    assert [one.version for one in any_store.detectors()] == [2, 1]
     assert first.sha256 == "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
 
 
@@ -158,6 +187,41 @@ def test_a_locked_store_is_named(store: Store, file: Path) -> None:
     assert writer.books()["rows_written"] == 1
 
 
+@pytest.mark.xdist_group("postgresql")
+def test_a_postgresql_server_that_goes_and_returns_loses_no_row(server: PostgresqlServer) -> None:
+    """Its connections are broken off between two batches; what waits meanwhile is written when it is there again."""
+    with Closing(server.make_database("returns"), timeout_s=0.5) as store:
+        writer = Writer(store, retry_s=0.02)
+        writer.put("history", **HISTORY)
+        assert writer.flush(20)
+        server.stop()
+        try:
+            for _ in range(100):
+                writer.put("history", **HISTORY)
+            wait_for(lambda: writer.books()["problem"])
+            assert writer.books()["rows_written"] == 1
+        finally:
+            server.start()
+        assert writer.flush(20)
+        writer.close()
+        assert (writer.books()["problem"], writer.books()["rows_dropped"], balance(writer.books())) == ("", 0, 0)
+        assert len(store.history(limit=2000)) == 101
+
+
+@pytest.mark.xdist_group("postgresql")
+def test_a_table_that_another_holds_is_named(server: PostgresqlServer) -> None:
+    with Closing(server.make_database("held"), timeout_s=0.05) as store:
+        store.write([("history", HISTORY)])
+        with psycopg.connect(server.url("held").replace("+psycopg", "")) as other:
+            other.execute("LOCK TABLE history IN ACCESS EXCLUSIVE MODE")
+            writer = Writer(store, retry_s=0.02)
+            writer.put("history", **HISTORY)
+            wait_for(lambda: "lock timeout" in writer.books()["problem"])
+        assert writer.flush(20)
+        writer.close()
+        assert writer.books()["rows_written"] == 1
+
+
 def test_a_store_that_cannot_be_opened_is_named_and_its_rows_at_the_end(tmp_path: Path) -> None:
     with Closing(f"sqlite:///{tmp_path}/no/such/km3.db") as gone:
         writer = Writer(gone, retry_s=0.02)
@@ -177,10 +241,10 @@ class Closing(Store):
         self.close()
 
 
-def test_a_row_that_can_never_be_written_holds_up_no_other(store: Store) -> None:
+def test_a_row_that_can_never_be_written_holds_up_no_other(any_store: Store) -> None:
     run = {"run": 1, "started_ns": 1, "stopped_ns": None, "detector": None, "comment": ""}
-    store.write([("runs", run)])
-    writer = Writer(store, retry_s=0.02)
+    any_store.write([("runs", run)])
+    writer = Writer(any_store, retry_s=0.02)
     for _ in range(3):
         writer.put("history", **HISTORY)
         writer.put("runs", **run)
@@ -188,7 +252,7 @@ def test_a_row_that_can_never_be_written_holds_up_no_other(store: Store) -> None
     writer.close()
     books = writer.books()
     assert (books["rows_written"], books["rows_refused"], balance(books)) == (3, 3, 0)
-    assert len(store.history()) == 3
+    assert len(any_store.history()) == 3
 
 
 class Rows:
