@@ -229,21 +229,11 @@ def test_pinning_to_a_core_that_is_not_there(tmp_path: Path) -> None:
     assert line.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("link", "why"),
-    [
-        ({"endpoint": "udp://232.1.2.3:6200"}, "cannot join udp://232.1.2.3:6200 (232.0.0.0/8 is for groups of known senders)"),
-        (
-            {"endpoint": "dpdk://239.1.2.3:6200", "dpdk": {"device": "net_null0"}},
-            "cannot listen on dpdk://239.1.2.3:6200 (it is a multicast group, and dpdk joins none)",
-        ),
-    ],
-)
-def test_a_multicast_group_that_cannot_be_joined_is_one_line(tmp_path: Path, link: dict[str, object], why: str) -> None:
+def test_a_multicast_group_that_cannot_be_joined_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
-    write_config(path, link=link)
+    write_config(path, link={"endpoint": "udp://232.1.2.3:6200"})
     line = nanet("run", path, expect=2).stderr
-    assert why in line
+    assert "cannot join udp://232.1.2.3:6200 (232.0.0.0/8 is for groups of known senders)" in line
     assert line.count("\n") == 1
 
 

@@ -109,6 +109,10 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "busy_poll_us": 5}, "has busy_poll_us"),
         ({"endpoint": "gateware://10.0.0.1:6200", "gateware": CARD, "gro": False}, "has gro"),
         ({"endpoint": "gateware://0.0.0.0:6200", "gateware": CARD}, "has no address of its own"),
+        ({"endpoint": "gateware://239.1.2.3:6200"}, "(it is a multicast group, and gateware joins none) use udp://"),
+        ({"endpoint": "ucx://239.1.2.3:6200"}, "ucx joins none"),
+        ({"endpoint": "dpdk://[ff02::9]:6200", "dpdk": OWN}, "dpdk joins none"),
+        ({"endpoint": "gateware://10.0.0.1:6200", "packet_bytes_max": 8961}, "(the NIC takes 1 to 8960) lower it"),
         (
             {"endpoint": "gateware://10.0.0.1:6200", "gateware": {"next_hop": CARD["mac"], "mac": CARD["mac"]}},
             "there is mac without a card or a board",

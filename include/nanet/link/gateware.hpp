@@ -160,6 +160,9 @@ struct GatewareKeys {
   std::optional<config::Problem> check() const;
 };
 
+// Bytes of the longest UDP payload that the simulated NICs take; a card says its own.
+inline constexpr std::uint32_t kSimulatedPayloadBytesMax = 8960;
+
 struct GatewareConfig {
   // Name of the link in messages and reports.
   std::string name = "gateware";
@@ -170,7 +173,7 @@ struct GatewareConfig {
   // TxPacket::destination is an index into this list, of 16 at most.
   std::vector<Endpoint> destinations;
 
-  // Bytes, 1..8960: longest UDP payload expected. Longer ones are cut and flagged as truncated.
+  // Bytes, 1 to what the NIC takes: longest UDP payload expected. Longer ones are cut and flagged as truncated.
   std::uint32_t packet_bytes_max = 1472;
 
   // None: the NIC is simulated.

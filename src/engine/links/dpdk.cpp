@@ -39,6 +39,7 @@ std::optional<config::Problem> dpdk_rules(const LinkConfig& config) {
   const std::string why = "with DPDK the device determines it";
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), why}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
+  if (auto broken = refuse_groups(config)) return broken;
   return refuse_long_packets(config);
 }
 

@@ -114,6 +114,13 @@ std::optional<Problem> refuse_socket_keys(const LinkConfig& config) {
                                  {"socket_buffer_bytes", config.socket_buffer_bytes != plain.socket_buffer_bytes, why}});
 }
 
+std::optional<Problem> refuse_groups(const LinkConfig& config) {
+  if (!link::parse_endpoint(config.endpoint).address.is_multicast()) return std::nullopt;
+  return Problem{"endpoint", link_named(config) + " cannot listen on " + config.endpoint,
+                 "it is a multicast group, and " + scheme_of(config) + " joins none",
+                 "use udp:// or xdp://, or let the senders send to an address of this machine"};
+}
+
 std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
   if (config.packet_bytes_max <= kFramePacketBytesMax) return std::nullopt;
   return Problem{"packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of " + link_named(config),

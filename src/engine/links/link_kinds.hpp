@@ -43,6 +43,9 @@ std::optional<config::Problem> refuse_socket_keys(const LinkConfig& config);
 // Of a link whose buffers take its longest packet.
 LinkRoom packet_room(const LinkConfig& config);
 
+// A kind that joins no multicast group.
+std::optional<config::Problem> refuse_groups(const LinkConfig& config);
+
 // A link that takes whole frames, whose payloads no kernel puts together.
 std::optional<config::Problem> refuse_long_packets(const LinkConfig& config);
 
@@ -73,8 +76,6 @@ Config complete(Config kind, const LinkConfig& config, LinkParts&& parts) {
   if constexpr (requires { kind.group_join; }) {
     kind.group_join.senders = group_senders(config, listen);
     kind.group_sending = parts.group_sending;
-  } else {
-    link::refuse_multicast(config.name, listen);
   }
   kind.listen = std::move(listen);
   kind.destinations = std::move(parts.destinations);

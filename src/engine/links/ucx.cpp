@@ -33,6 +33,7 @@ std::any read_ucx(const config::Value& said) {
 std::optional<config::Problem> ucx_rules(const LinkConfig& config) {
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), "UCX chooses it"}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;
+  if (auto broken = refuse_groups(config)) return broken;
   return refuse_useless(config, {{"senders", !config.senders.empty(), "a ring does not say from which address it is filled",
                                   "remove senders; ucx.token_file says who may send"},
                                  {"busy_poll_us", config.busy_poll_us != 0, "there is no socket or NIC to poll"}});
