@@ -42,9 +42,9 @@ set(NANET_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <cmath> <cstddef> 
 # nanet_unity(TARGET): with NANET_UNITY its sources are compiled eight at a time, which takes half as long. So no two files of a library may have
 # something of the same name, not even in anonymous namespaces. What includes itself again, needs a setting before its headers, has options of its own,
 # or is made by the build stays alone. CMake's own UNITY_BUILD names absolute paths, so a compiler cache knows nothing again in another folder.
-# nanet_engine stays in pieces: a plug-in takes from it only what it names, not what runs engines, and not CUDA.
+# nanet_engine stays in pieces, but for its kinds of links: a plug-in takes from it only what it names, not what runs engines, and not CUDA.
 function(nanet_unity target)
-  if(NOT NANET_UNITY OR target STREQUAL "nanet_engine")
+  if(NOT NANET_UNITY)
     return()
   endif()
   get_target_property(paths ${target} SOURCES)
@@ -53,7 +53,7 @@ function(nanet_unity target)
   foreach(path IN LISTS paths)
     cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${path}" alone)
     get_source_file_property(definitions "${path}" COMPILE_DEFINITIONS)
-    if(NOT path MATCHES "\\.cpp$")
+    if(NOT path MATCHES "\\.cpp$" OR (target STREQUAL "nanet_engine" AND NOT path MATCHES "/engine/links/"))
       set(alone YES)
     elseif(NOT alone AND NOT definitions)
       file(STRINGS "${path}" alone REGEX "^#define (HWY_TARGET_INCLUDE|ALLOW_EXPERIMENTAL_API)" LIMIT_COUNT 1)

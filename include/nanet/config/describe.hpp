@@ -103,21 +103,28 @@ inline void add_setting(Value::Map& key, const Setting& setting) {
   add_text("list_form", setting.list_form);
 }
 
+inline Value key_of(const char* name, Value type, Value fallback, const Setting& setting) {
+  if (setting.nullable) type = Value::Map{{"kind", text("optional")}, {"of", std::move(type)}};
+  Value::Map key{{"key", text(name)}, {"type", std::move(type)}};
+  if (!setting.required) key.emplace_back("default", std::move(fallback));
+  add_setting(key, setting);
+  return key;
+}
+
+// Made once for each type of a member, not for each component that has one.
+template <class T>
+[[gnu::noinline]] void describe_key(Value::List& keys, const char* name, const T& field, const Setting& setting) {
+  Value fallback = setting.required || setting.unset ? Value() : value_of(field, setting);
+  keys.push_back(key_of(name, type_of<T>(setting), std::move(fallback), setting));
+}
+
 }  // namespace detail
 
 template <IsComponent T>
 Value describe() {
   Value::List keys;
   T defaults;
-  defaults.visit([&](const char* name, auto& field, const Setting& setting) {
-    using Field = std::remove_reference_t<decltype(field)>;
-    Value type = detail::type_of<Field>(setting);
-    if (setting.nullable) type = Value::Map{{"kind", detail::text("optional")}, {"of", std::move(type)}};
-    Value::Map key{{"key", detail::text(name)}, {"type", std::move(type)}};
-    if (!setting.required) key.emplace_back("default", setting.unset ? Value() : detail::value_of(field, setting));
-    detail::add_setting(key, setting);
-    keys.emplace_back(std::move(key));
-  });
+  defaults.visit([&](const char* name, auto& field, const Setting& setting) { detail::describe_key(keys, name, field, setting); });
   return Value::Map{{"name", detail::text(T::component.name)},
                     {"help", detail::text(T::component.help)},
                     {"has_rules", Value(HasRules<T>)},

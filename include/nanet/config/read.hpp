@@ -6,11 +6,14 @@
 // and line, and then the texts here are not seen. Control path: allocates. Thread rules: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "nanet/config/setting.hpp"
 #include "nanet/config/value.hpp"
@@ -115,27 +118,39 @@ void read_number(const Value& value, T& into, const std::string& path, const Set
   }
 }
 
+// A component's keys while they are read.
+struct Reading {
+  const Value& map;
+  const std::string& path;
+  std::vector<std::string_view> known = {};
+};
+
+// Made once for each type of a member, not for each component that has one.
+template <class T>
+[[gnu::noinline]] void read_key(Reading& reading, const char* key, T& field, const Setting& setting) {
+  reading.known.push_back(key);
+  if (const Value* const given = reading.map.find(key)) {
+    read_field(*given, field, joined(reading.path, key), setting);
+  } else if (setting.required) {
+    refuse(joined(reading.path, key), "it is missing and has no default", setting);
+  }
+}
+
+inline void refuse_unknown(const Reading& reading, const Setting& whole) {
+  for (const auto& [name, ignored] : *reading.map.as<Value::Map>()) {
+    if (std::find(reading.known.begin(), reading.known.end(), name) == reading.known.end()) {
+      refuse(joined(reading.path, name), "there is no such key", whole);
+    }
+  }
+}
+
 template <IsComponent T>
 void read_component(const Value& value, T& into, const std::string& path, Others others = Others::refused) {
   const Setting whole{.help = T::component.help};
-  const auto* const map = value.as<Value::Map>();
-  if (map == nullptr) refuse(path, "it is not a table of keys and values", whole);
-  std::size_t known = 0;
-  into.visit([&](const char* key, auto& field, const Setting& setting) {
-    const Value* const given = value.find(key);
-    if (given != nullptr) {
-      ++known;
-      read_field(*given, field, joined(path, key), setting);
-    } else if (setting.required) {
-      refuse(joined(path, key), "it is missing and has no default", setting);
-    }
-  });
-  if (others == Others::ignored || known == map->size()) return;
-  for (const auto& [name, ignored] : *map) {
-    bool found = false;
-    into.visit([&, &key = name](const char* one, auto&, const Setting&) { found |= key == one; });
-    if (!found) refuse(joined(path, name), "there is no such key", whole);
-  }
+  if (value.as<Value::Map>() == nullptr) refuse(path, "it is not a table of keys and values", whole);
+  Reading reading{value, path};
+  into.visit([&](const char* key, auto& field, const Setting& setting) { read_key(reading, key, field, setting); });
+  if (others == Others::refused) refuse_unknown(reading, whole);
 }
 
 template <class T>
