@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <memory>
 
-#include "pieces.hpp"
-#include "support.hpp"
+#include "assembling_rig.hpp"
 
 namespace nanet::test {
 inline std::atomic<std::uint64_t> allocation_count{0};  // counted in engine_test.cpp
@@ -20,74 +18,6 @@ namespace {
 
 using flow::Counter;
 using test::Piece;
-
-class AssemblingReceiverTest : public ::testing::Test {
- protected:
-  static constexpr std::uint64_t kTimeoutNs = 1'000'000;
-
-  void make(AssembleConfig config = {.streams_max = 4, .units_open = 2, .timeout_us = 1000}, std::uint32_t buffer_count = 8,
-            std::vector<SenderNetwork> senders = {}) {
-    clop = std::make_unique<flow::Clop>(flow::ClopConfig{.name = "units",
-                                                         .id = 5,
-                                                         .buffer_count = buffer_count,
-                                                         .buffer_bytes = 8192,
-                                                         .index_capacity = Assembler::index_capacity(8192),
-                                                         .huge_pages = false,
-                                                         .locked = false});
-    queue = std::make_unique<flow::CompletionQueue>(2 * buffer_count);
-    receiver = test::kPieces.make_receiver(
-        {.batch_size = 16, .senders = std::move(senders), .assemble = config},
-        {.link = link, .clop = *clop, .queue = *queue, .router = flow::Router({}), .source_count = 1});
-  }
-  void give(const Piece& piece, std::uint16_t flags = 0) { link.incoming.push_back({test::make_piece(piece), flags}); }
-  // All pieces of 1000 B of a unit of 3500 B, but one.
-  void give_unit(std::uint64_t stream, std::uint64_t unit, std::optional<std::uint32_t> but = {}) {
-    for (std::uint32_t p = 0; p < 4; ++p) {
-      if (p != but)
-        give({.stream = stream, .unit = unit, .place = 1000 * p, .bytes = p < 3 ? 1000u : 500u, .unit_bytes = 3500, .time = 9});
-    }
-  }
-  void poll(std::uint64_t now_ns = 1000) {
-    while (receiver->poll(now_ns) > 0) {
-    }
-  }
-  std::uint64_t count(Counter counter) const {
-    return receiver->source_counters(0).value(counter) + receiver->link_counters().value(counter);
-  }
-
-  struct Got {
-    Completion completion;
-    UnitHead head;
-    std::vector<UnitRange> present;
-    std::vector<std::byte> bytes;
-  };
-  // The oldest unit that was handed over, given back.
-  std::optional<Got> take() {
-    const Completion* completion = queue->peek();
-    if (completion == nullptr) return std::nullopt;
-    const auto index = clop->packet_index(completion->buffer_index);
-    const auto& head = *reinterpret_cast<const UnitHead*>(index.data());
-    const auto* ranges = reinterpret_cast<const UnitRange*>(&head + 1);
-    const auto bytes = clop->buffer(completion->buffer_index).first(completion->bytes);
-    Got got{*completion, head, {ranges, ranges + head.range_count}, {bytes.begin(), bytes.end()}};
-    queue->pop();
-    clop->release();
-    return got;
-  }
-  static bool is_right(const Got& got) {
-    for (const UnitRange& range : got.present) {
-      for (std::uint32_t b = range.begin; b < range.end; ++b) {
-        if (got.bytes[b] != test::byte_of(got.head.stream, got.head.unit, b)) return false;
-      }
-    }
-    return true;
-  }
-
-  test::MemoryLink link;
-  std::unique_ptr<flow::Clop> clop;
-  std::unique_ptr<flow::CompletionQueue> queue;
-  std::unique_ptr<Receiver> receiver;
-};
 
 TEST_F(AssemblingReceiverTest, HandsOverAUnitWithItsHead) {
   make();
@@ -559,114 +489,6 @@ TEST_F(AssemblingReceiverTest, CountsUnitsOfWhichNothingCame) {
   poll();
   EXPECT_EQ(count(Counter::units_lost), 1u);
   EXPECT_EQ(count(Counter::source_restarts), 1u);
-}
-
-TEST_F(AssemblingReceiverTest, StreamsCanBeParts) {
-  make({.streams_max = 1, .units_open = 2, .timeout_us = 1000, .merge = StreamMergeConfig{.streams = {70, 50, 60}, .part_bytes = 1000}});
-  const auto part = [&](std::uint64_t stream, std::uint64_t place, std::uint32_t bytes, std::uint64_t unit_bytes = 1000) {
-    give({.stream = stream, .unit = 4, .place = place, .bytes = bytes, .unit_bytes = unit_bytes});
-  };
-  part(60, 500, 500);
-  part(50, 0, 1000);
-  part(40, 0, 1000);  // of no one
-  part(70, 0, 900);
-  part(70, 900, 101, 0);  // would reach into the next part
-  part(70, std::numeric_limits<std::uint64_t>::max(), 1, 0);
-  part(70, 900, 100, 2000);
-  part(60, 0, 500);
-  poll();
-  EXPECT_FALSE(take());
-  EXPECT_EQ(count(Counter::packets_unknown_stream), 1u);
-  EXPECT_EQ(count(Counter::packets_bad_place), 2u);
-  EXPECT_EQ(count(Counter::packets_bad_unit), 1u);
-  part(70, 900, 100);
-  poll();
-  const auto got = take();
-  ASSERT_TRUE(got);
-  EXPECT_EQ(got->head.unit, 4u);
-  ASSERT_EQ(got->bytes.size(), 3000u);
-  const std::uint64_t streams[] = {70, 50, 60};
-  for (std::uint32_t b = 0; b < 3000; ++b) ASSERT_EQ(got->bytes[b], test::byte_of(streams[b / 1000], 4, b % 1000)) << b;
-}
-
-// Three streams whose units have numbers of their own, and clocks that differ by up to 4 ticks of 10 ns; packets of neighbouring units come mixed.
-TEST_F(AssemblingReceiverTest, StreamsAreMergedByTime) {
-  make({.units_open = 3,
-        .timeout_us = 1000,
-        .merge = StreamMergeConfig{.streams = {70, 50, 60}, .part_bytes = 100, .by = MergeBy::time, .tolerance_ns = 49}},
-       8);
-  const auto part = [&](std::uint64_t stream, std::uint32_t time, std::uint64_t place = 0, std::uint32_t bytes = 100) {
-    give({.stream = stream, .unit = stream + time, .place = place, .bytes = bytes, .unit_bytes = 100, .time = time});
-  };
-  part(70, 1000, 50, 50);
-  part(50, 1012);
-  part(60, 1004);
-  part(70, 1000, 0, 50);
-  part(50, 996);
-  part(60, 1016);
-  part(70, 1012);
-  part(70, 1040);
-  part(60, 1045);  // no one's: 50 ns away
-  part(50, 1036);
-  poll();
-  std::vector<std::uint64_t> numbers;
-  while (const auto got = take()) {
-    numbers.push_back(got->head.unit);
-    EXPECT_EQ(got->head.bytes, 300u);
-    EXPECT_EQ(got->head.bytes_missing, 0u);
-    const std::uint64_t times[] = {got->head.unit, got->head.unit == 1000 ? 996u : 1012u, got->head.unit + 4};
-    const std::uint64_t streams[] = {70, 50, 60};
-    for (std::uint32_t b = 0; b < 300; ++b)
-      ASSERT_EQ(got->bytes[b], test::byte_of(streams[b / 100], streams[b / 100] + times[b / 100], b % 100)) << b;
-  }
-  EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1000, 1012}));
-  poll(1'000'000'000);
-  std::vector<std::uint32_t> missing;
-  while (const auto got = take()) missing.push_back(got->head.bytes_missing);
-  EXPECT_EQ(missing, (std::vector<std::uint32_t>{100, 200}));
-  EXPECT_EQ(count(Counter::packets_accepted), 10u);
-}
-
-TEST(StreamMerge, TimesComeFromTheFormat) {
-  const StreamMergeConfig config{.streams = {1}, .part_bytes = 8, .by = MergeBy::time};
-  EXPECT_THROW(StreamMerge(config, {}), SetupError);
-  const auto unit_of = [](std::optional<MergeBy> by, bool merges) {
-    StreamMerge merge(StreamMergeConfig{.streams = {1}, .part_bytes = 8, .by = by}, {.tick_ns = 1, .merges = merges});
-    UnitFacts facts{.stream = 1, .unit = 5, .time = 6, .payload_bytes = 8};
-    EXPECT_FALSE(merge.map(facts));
-    return facts.unit;
-  };
-  EXPECT_EQ(unit_of({}, true), 6u);
-  EXPECT_EQ(unit_of({}, false), 5u);
-  EXPECT_EQ(unit_of(MergeBy::unit, true), 5u);
-  EXPECT_EQ(unit_of(MergeBy::time, false), 6u);
-}
-
-TEST(TimeGroups, AreOfACircleAndRememberALimitedPast) {
-  TimeGroups times(10);
-  EXPECT_EQ(times.group_of(UINT64_MAX - 3), UINT64_MAX - 3);
-  EXPECT_EQ(times.group_of(4), UINT64_MAX - 3) << "8 later";
-  EXPECT_EQ(times.group_of(7), 7u) << "11 later";
-  for (std::uint64_t k = 1; k <= 126; ++k) EXPECT_EQ(times.group_of(1000 * k), 1000 * k);
-  EXPECT_EQ(times.group_of(2), 7u) << "the newer of two";
-  EXPECT_EQ(times.group_of(UINT64_MAX - 10), UINT64_MAX - 3);
-  EXPECT_EQ(times.group_of(500'000), 500'000u);
-  EXPECT_EQ(times.group_of(UINT64_MAX - 10), UINT64_MAX - 10) << "the oldest is forgotten";
-}
-
-TEST(AssembleConfig, MergeNeedsDifferentStreamsAndOneRule) {
-  EXPECT_FALSE(AssembleConfig{}.check());
-  const StreamMergeConfig two{.streams = {1, 2}, .part_bytes = 5};
-  EXPECT_FALSE(two.check());
-  EXPECT_EQ((StreamMergeConfig{.streams = {1, 2, 1}, .part_bytes = 5}.check().value().key), "streams");
-  EXPECT_EQ((StreamMergeConfig{.streams = {1}, .part_bytes = 5, .by = MergeBy::unit, .tolerance_ns = 1}.check().value().key),
-            "tolerance_ns");
-  EXPECT_FALSE((AssembleConfig{.unit_step = 3, .merge = two}.check()));
-  EXPECT_EQ((AssembleConfig{.streams = {{.first = 1, .last = 2}}, .merge = two}.check().value().key), "streams");
-  const StreamMergeConfig near{.streams = {1, 2}, .part_bytes = 5, .by = MergeBy::time, .tolerance_ns = 1};
-  EXPECT_EQ((AssembleConfig{.unit_step = 3, .merge = near}.check().value().key), "unit_step");
-  EXPECT_FALSE((StreamRangeConfig{.first = 5, .last = 5}.check()));
-  EXPECT_EQ((StreamRangeConfig{.first = 6, .last = 5}.check().value().key), "last");
 }
 
 TEST_F(AssemblingReceiverTest, NothingIsAllocatedAfterStart) {
