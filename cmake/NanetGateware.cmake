@@ -111,7 +111,7 @@ nanet_verilate(simulated_rdma_node FOLDERS apelink apenet SOURCES "${gateware}/m
 target_compile_options(nanet_verilated_simulated_rdma_node PRIVATE $<$<CONFIG:Release>:-O1>)  # small PUTs: compiled sooner rather than run faster
 file(GLOB sources CONFIGURE_DEPENDS "${gateware}/model/torus/*.cpp")
 set(rdma_sources ${sources})
-list(FILTER rdma_sources INCLUDE REGEX "/(rdma_[^/]*|shape)\\.cpp$")
+list(FILTER rdma_sources INCLUDE REGEX "/(rdma_[^/]*|shape|team)\\.cpp$")
 list(REMOVE_ITEM sources ${rdma_sources})
 add_library(nanet_rdma_torus STATIC EXCLUDE_FROM_ALL ${rdma_sources})
 add_library(nanet_torus_model STATIC EXCLUDE_FROM_ALL ${sources})

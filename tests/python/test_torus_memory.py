@@ -110,6 +110,7 @@ def test_what_a_key_does_not_allow_changes_nothing(pair: Torus | None) -> None:
     pair.get(into, readable, 8, offset_bytes=249)
     assert pair.settle()
     pair.withdraw(writable)
+    assert "cannot be withdrawn (it was before)" in refusal(lambda: pair.withdraw(writable))
     pair.run(8)
     pair.put(own, writable)
     assert pair.settle()

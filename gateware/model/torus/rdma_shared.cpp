@@ -45,9 +45,9 @@ void Flights::add(std::uint64_t cycles) {
   ++count;
 }
 
-SharedTorus::SharedTorus(const Shape& shape, const std::string& path, std::uint32_t wire_cycles)
+SharedTorus::SharedTorus(const Shape& shape, const std::string& path, std::uint32_t wire_cycles, unsigned threads)
     : file_(link::TorusFile::create(path, numbers(RdmaTorus::checked(shape, wire_cycles)), wire_cycles, count_names())),
-      torus_(shape, wire_cycles, bytes_of(file_.memories())),
+      torus_(shape, wire_cycles, bytes_of(file_.memories()), threads),
       hosts_(shape.nodes()),
       turn_cycles_(wire_cycles - 1),
       quiet_cycles_(RdmaTorus::quiet_cycles(wire_cycles)) {}

@@ -3,7 +3,7 @@
 // docs/design/torus.md
 //
 // Time stands still while nothing happens: a node that waits for something in cycles, such as its time-out for a message, waits until there is traffic again.
-// Thread rules: one thread calls.
+// Thread rules: one thread calls; those of RdmaTorus work within turn().
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Flights {
 class SharedTorus {
  public:
   // Throws SetupError for a file that cannot be, std::invalid_argument as RdmaTorus.
-  SharedTorus(const Shape& shape, const std::string& path, std::uint32_t wire_cycles = 16);
+  SharedTorus(const Shape& shape, const std::string& path, std::uint32_t wire_cycles = 16, unsigned threads = 1);
 
   // What hosts have asked for since the last turn, then a few cycles of all nodes. False: nothing is going on, and no cycle was simulated.
   bool turn();

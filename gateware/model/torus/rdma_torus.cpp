@@ -23,10 +23,11 @@ const Shape& RdmaTorus::checked(const Shape& shape, std::uint32_t wire_cycles) {
   return shape;
 }
 
-RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles, std::span<std::uint8_t> memory)
+RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles, std::span<std::uint8_t> memory, unsigned threads)
     : shape_(checked(shape, wire_cycles)), wire_cycles_(wire_cycles) {
   wires_.assign(kLinks * shape.nodes(), Wire(wire_cycles - 1));
   keys_.assign(shape.nodes(), 0);
+  withdrawn_.assign(shape.nodes(), 0);
   nodes_.reserve(shape.nodes());
   for (std::uint32_t n = 0; n < shape.nodes(); ++n) {
     std::array<const Wire*, kLinks> in{};
@@ -38,6 +39,7 @@ RdmaTorus::RdmaTorus(const Shape& shape, std::uint32_t wire_cycles, std::span<st
     }
     nodes_.emplace_back(shape, n, in, out, memory.empty() ? memory : memory.subspan(std::size_t{n} * kHostBytes, kHostBytes));
   }
+  team_ = std::make_unique<Team>(threads, nodes_.size());
 }
 
 void RdmaTorus::check_node(std::uint32_t node) const {
@@ -79,6 +81,10 @@ void RdmaTorus::withdraw(const Region& region) {
   if (region.index >= keys_[region.node])
     throw std::invalid_argument("region " + std::to_string(region.index) + " of node " + std::to_string(region.node) +
                                 " cannot be withdrawn (it was not shared) give what share returned");
+  if ((withdrawn_[region.node] >> region.index & 1) != 0)
+    throw std::invalid_argument("region " + std::to_string(region.index) + " of node " + std::to_string(region.node) +
+                                " cannot be withdrawn (it was before) withdraw it once");
+  withdrawn_[region.node] = static_cast<std::uint16_t>(withdrawn_[region.node] | 1u << region.index);
   nodes_[region.node].set_key({.index = region.index, .is_valid = false});
 }
 
@@ -128,16 +134,12 @@ void RdmaTorus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
   wires_[kLinks * shape_.neighbour(node, port) + (port ^ 1)].set_whole(whole);
 }
 
-// A word takes longer on its wire than a node is taken ahead of the others: nodes one after the other, as in Torus::run.
 void RdmaTorus::run(std::uint64_t cycles) {
   const std::uint64_t end = cycle_ + cycles;
-  while (cycle_ < end) {
-    const std::uint64_t to = std::min(cycle_ + wire_cycles_ - 1, end);
-    for (RdmaNode& node : nodes_) {
-      for (std::uint64_t cycle = cycle_; cycle < to; ++cycle) node.step(cycle);
-    }
-    cycle_ = to;
-  }
+  team_->run(cycle_, end, wire_cycles_ - 1, [this](std::size_t n, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t cycle = from; cycle < to; ++cycle) nodes_[n].step(cycle);
+  });
+  cycle_ = end;
 }
 
 std::vector<std::uint64_t> RdmaTorus::activity() const {

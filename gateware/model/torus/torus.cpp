@@ -2,9 +2,7 @@
 #include "model/torus/torus.hpp"
 
 #include <algorithm>
-#include <barrier>
 #include <stdexcept>
-#include <thread>
 
 namespace nanet::torus {
 namespace {
@@ -37,7 +35,7 @@ Torus::Torus(const Settings& settings) : settings_(settings) {
     nodes_.emplace_back(shape, n, in, out);
     links_up_.push_back(up);
   }
-  settings_.threads = std::clamp(settings.threads, 1u, shape.nodes());
+  team_ = std::make_unique<Team>(settings.threads, nodes_.size());
 }
 
 void Torus::set_load(const Load& load) {
@@ -62,27 +60,11 @@ void Torus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
   }
 }
 
-void Torus::run_nodes(std::size_t first, std::size_t last, std::uint64_t from, std::uint64_t to) {
-  for (std::size_t n = first; n < last; ++n) {
-    for (std::uint64_t cycle = from; cycle < to; ++cycle) nodes_[n].step(cycle, window_);
-  }
-}
-
 void Torus::run(std::uint64_t cycles) {
-  const std::uint64_t begin = cycle_, end = cycle_ + cycles;
-  const unsigned threads = settings_.threads;
-  std::barrier all_there(threads);
-  const auto share = [&](unsigned thread) {
-    const std::size_t first = nodes_.size() * thread / threads, last = nodes_.size() * (thread + 1) / threads;
-    for (std::uint64_t from = begin; from < end; from += ahead_cycles_) {
-      run_nodes(first, last, from, std::min(from + ahead_cycles_, end));
-      all_there.arrive_and_wait();
-    }
-  };
-  std::vector<std::thread> others;
-  for (unsigned thread = 1; thread < threads; ++thread) others.emplace_back(share, thread);
-  share(0);
-  for (std::thread& other : others) other.join();
+  const std::uint64_t end = cycle_ + cycles;
+  team_->run(cycle_, end, ahead_cycles_, [this](std::size_t n, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t cycle = from; cycle < to; ++cycle) nodes_[n].step(cycle, window_);
+  });
   cycle_ = end;
 }
 

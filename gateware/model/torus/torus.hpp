@@ -3,14 +3,16 @@
 //
 // A word is on a wire for wire_cycles, the last of them in a register of the node, so nothing that a node does is seen by another before: each node is taken
 // so many cycles further by itself, and only then do the threads wait for each other. What comes out does not depend on how many threads there are.
-// Thread rules: one thread calls; the others live within run().
+// Thread rules: one thread calls; the others work within run().
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/torus/node.hpp"
+#include "model/torus/team.hpp"
 
 namespace nanet::torus {
 
@@ -55,7 +57,6 @@ class Torus {
   std::string problem() const;
 
  private:
-  void run_nodes(std::size_t first, std::size_t last, std::uint64_t from, std::uint64_t to);
   bool is_empty() const;
 
   Settings settings_;
@@ -66,6 +67,7 @@ class Torus {
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> links_up_;
   std::vector<bool> was_cut_;  // by wire; or its link was down
+  std::unique_ptr<Team> team_;
 };
 
 }  // namespace nanet::torus

@@ -130,6 +130,27 @@ class WatchResult(Base):
     nodes: Annotated[list[WatchedNode], "by number"]
 
 
+class ServedPuts(TypedDict):
+    """From the cycle in which the simulation takes a PUT from its host to that in which its completion is made."""
+
+    count: Annotated[int, "that came"]
+    min: Annotated[int, "the least [cycles]; 0 without any"]
+    mean: Annotated[float, "[cycles]"]
+    max: Annotated[int, "the most [cycles]"]
+
+
+class ServeResult(Base):
+    """What `nanet torus serve` writes."""
+
+    shape: Annotated[str, "nodes of each dimension"]
+    wire_cycles: Annotated[int, "that a word is on a cable, with its lanes, each way"]
+    threads: Annotated[int, "that simulated"]
+    cycles: Annotated[int, "that were simulated; time stands still without traffic"]
+    busy_s: Annotated[float, "that they took [s]"]
+    puts: Annotated[ServedPuts, "how long PUTs took"]
+    nodes: Annotated[list[Counts], "what each node counted, by number: [names](design/apenet-rdma.md#what-becomes-of-a-packet)"]
+
+
 class Link(TypedDict):
     """A link whose sender always has a packet."""
 

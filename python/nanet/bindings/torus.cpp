@@ -108,6 +108,7 @@ void bind_torus(nb::module_& module) {
                      return nb::make_tuple(shape.of(0), shape.of(1), shape.of(2));
                    })
       .def_prop_ro("size", [](Simulation& self) { return self.torus().size(); })
+      .def_prop_ro("looks_cycles", [](Simulation& self) { return self.torus().looks_cycles(); })
       .def_prop_ro("cycle", [](Simulation& self) { return self.torus().cycle(); })
       .def("distance", [](Simulation& self, std::uint32_t from, std::uint32_t to) { return self.torus().shape().distance(from, to); })
       .def("memory", [](nb::handle self, std::uint32_t node) { return memory(self, node); })

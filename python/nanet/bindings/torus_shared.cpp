@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 // One thread, which calls serve.
 class Served {
  public:
-  Served(const std::string& shape, const std::string& path, std::uint32_t wire_cycles) try
-      : torus_(torus::Shape::read(shape), path, wire_cycles) {
+  Served(const std::string& shape, const std::string& path, std::uint32_t wire_cycles, unsigned threads) try
+      : torus_(torus::Shape::read(shape), path, wire_cycles, threads) {
   } catch (const SetupError& error) {
     throw std::invalid_argument(error.what());  // as the rest of this module
   }
@@ -58,12 +58,13 @@ nb::dict counts_of(Served& self, std::uint32_t node) {
 
 void bind_torus_shared(nb::module_& module) {
   nb::class_<Served>(module, "SharedTorus", "See nanet.torus.serve.")
-      .def(nb::init<const std::string&, const std::string&, std::uint32_t>(), nb::arg("shape"), nb::arg("file"),
-           nb::arg("wire_cycles"))
+      .def(nb::init<const std::string&, const std::string&, std::uint32_t, unsigned>(), nb::arg("shape"), nb::arg("file"),
+           nb::arg("wire_cycles"), nb::arg("threads"))
       .def("serve", &Served::serve, nb::arg("seconds"))
       .def_prop_ro("shape", [](Served& self) { return self.torus().torus().shape().text(); })
       .def_prop_ro("size", [](Served& self) { return self.torus().torus().size(); })
       .def_prop_ro("cycle", [](Served& self) { return self.torus().torus().cycle(); })
+      .def_prop_ro("threads", [](Served& self) { return self.torus().torus().threads(); })
       .def_prop_ro("busy_s", &Served::busy_s)
       .def_prop_ro("flights",
                    [](Served& self) {

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 torus_app = typer.Typer(no_args_is_help=True, help="Load a simulated torus of APEnet+ nodes; compare with BookSim.")
 
 ShapeOption = Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 64x32x32.")]
+SmallShapeOption = Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")]
+LoadOption = Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")]
 PayloadOption = Annotated[int, typer.Option("--payload-bytes", min=0, max=4096, help="Payload of every packet.")]
 WireOption = Annotated[
     int, typer.Option("--wire-cycles", min=2, max=4096, help="Cycles that a word is on a cable, with its lanes, each way.")
@@ -82,7 +84,7 @@ def torus_curves(
 @torus_app.command("patterns")
 def torus_patterns(
     shape: ShapeOption = "4x4x4",
-    load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.3,
+    load: LoadOption = 0.3,
     payload_bytes: PayloadOption = 256,
     wire_cycles: WireOption = 16,
     window: WindowOption = 6000,
@@ -107,7 +109,7 @@ def torus_patterns(
 @torus_app.command("faults")
 def torus_faults(
     shape: ShapeOption = "3x3x3",
-    load: Annotated[float, typer.Option("--load", metavar="WORDS", help="Words a node and cycle, 0 to 1.")] = 0.5,
+    load: LoadOption = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Cuts of each kind of cable.")] = 1,
     payload_bytes: PayloadOption = 256,
     wire_cycles: ShortWireOption = 16,
@@ -138,7 +140,7 @@ def torus_faults(
 
 @torus_app.command("watch")
 def torus_watch(
-    shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "3x3x1",
+    shape: SmallShapeOption = "3x3x1",
     stop_host: Annotated[
         list[int] | None, typer.Option("--stop-host", metavar="NODE", help="Stop the host of a node; repeat for more.")
     ] = None,
@@ -193,22 +195,34 @@ def torus_watch(
 @torus_app.command("serve")
 def torus_serve(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Shared with the engines: their torus.file. Best in /dev/shm.")],
-    shape: Annotated[str, typer.Option("--shape", metavar="XxYxZ", help="Nodes of each dimension, at most 4x4x4.")] = "4x1x1",
+    shape: SmallShapeOption = "4x1x1",
     wire_cycles: WireOption = 16,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=64, help="Threads of the simulation; more only help where cores are free.")
+    ] = 1,
+    json_file: JsonFile = None,
 ) -> None:
     """Simulate a torus for engines at torus://NODE.
 
     Until SIGINT or SIGTERM. Its nodes are those of gateware/, verilated. At the end it says what each node counted, and how long PUTs took.
     """
+    from nanet.bench.torus_keys import ServeResult
     from nanet.machine.signals import StopSignals
+    from nanet.result import files
     from nanet.torus import ServedTorus
 
-    with StopSignals() as stop, ServedTorus(shape, file, wire_cycles) as torus:
+    with StopSignals() as stop, ServedTorus(shape, file, wire_cycles, threads) as torus:
         _say(f"ready: torus {torus.shape} at {file}")
         while not stop.wait(0):
             torus.serve(0.05)
         for line in torus.report():
             _say(line)
+        result: ServeResult = {
+            **files.base("torus serve"),
+            "shape": torus.shape, "wire_cycles": wire_cycles, "threads": torus.threads, "cycles": torus.cycle,
+            "busy_s": torus.busy_s, "puts": torus.flights._asdict(), "nodes": [torus.counters(node) for node in range(torus.size)],
+        }  # fmt: skip
+    files.write_json(json_file, result)
 
 
 def cores(threads: int | None) -> int:

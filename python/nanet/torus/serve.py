@@ -5,23 +5,37 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from nanet.torus.torus import native_torus, refused
+from nanet.torus.torus import native_torus, refused, whole_number
 
-__all__ = ["ServedTorus"]
+__all__ = ["Flights", "ServedTorus"]
+
+
+THREADS_MAX = 64  # as many as nodes
+
+
+class Flights(NamedTuple):
+    """How long PUTs took, from the cycle in which the simulation took the job to that of the completion; 0 without any."""
+
+    count: int
+    min: int
+    mean: float
+    max: int
 
 
 class ServedTorus:
     """A torus shared as a file, which goes with it. Nothing is simulated but in serve, and there only while there is traffic."""
 
-    def __init__(self, shape: str, file: str | Path, wire_cycles: int = 16) -> None:
-        """shape, wire_cycles: as of Torus. file: engines name it as `torus: {file: ...}`; readable by its owner only.
+    def __init__(self, shape: str, file: str | Path, wire_cycles: int = 16, threads: int = 1) -> None:
+        """shape, wire_cycles: as of Torus. threads: of the simulation; how many changes nothing but its speed. file: engines name it as `torus: {file: ...}`; readable by its owner only.
 
         Raises SetupError, also where another torus runs at that file, or something else lies there.
         """
         native = native_torus()
-        self._native: Any = refused(lambda: native.SharedTorus(shape, str(file), wire_cycles))
+        self._native: Any = refused(
+            lambda: native.SharedTorus(shape, str(file), wire_cycles, whole_number("threads", threads, 1, THREADS_MAX))
+        )
         self.shape: str = self._native.shape
         self.size: int = self._native.size
         """How many nodes there are."""
@@ -41,14 +55,34 @@ class ServedTorus:
         found: dict[str, int] = self._native.counts(node)
         return found
 
+    @property
+    def threads(self) -> int:
+        """That simulate: no more than there are nodes."""
+        return int(self._native.threads)
+
+    @property
+    def cycle(self) -> int:
+        """Cycles that were simulated."""
+        return int(self._native.cycle)
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that this took."""
+        return float(self._native.busy_s)
+
+    @property
+    def flights(self) -> Flights:
+        """Of PUTs from their host to their completion."""
+        count, least, total, most = self._native.flights
+        return Flights(count, least, total / count if count else 0.0, most)
+
     def report(self) -> list[str]:
         """What was simulated, how long PUTs took from their host to their completion, and what each node counted, as lines."""
-        cycle, busy_s = int(self._native.cycle), float(self._native.busy_s)
-        count, least, total, most = self._native.flights
-        speed = f", {cycle / busy_s:.0f} a second" if busy_s else ""
-        lines = [f"simulated: {cycle} cycles in {busy_s:.2f} s{speed}"]
-        if count:
-            lines.append(f"PUTs: {count}, from job to completion {least} to {most} cycles, mean {total / count:.0f}")
+        speed = f", {self.cycle / self.busy_s:.0f} a second" if self.busy_s else ""
+        lines = [f"simulated: {self.cycle} cycles in {self.busy_s:.2f} s{speed}"]
+        puts = self.flights
+        if puts.count:
+            lines.append(f"PUTs: {puts.count}, from job to completion {puts.min} to {puts.max} cycles, mean {puts.mean:.0f}")
         for node in range(self.size):
             counted = {name: value for name, value in self.counters(node).items() if value}
             lines.append(f"node {node}: " + (", ".join(f"{name} {value}" for name, value in counted.items()) or "nothing"))

@@ -128,7 +128,7 @@ class Torus:
         """
         native = native_torus()
         _check_shape(shape)
-        wire_cycles = _whole("wire_cycles", wire_cycles, 2, WIRE_CYCLES_MAX)
+        wire_cycles = whole_number("wire_cycles", wire_cycles, 2, WIRE_CYCLES_MAX)
         self._native = refused(lambda: native.RdmaTorus(shape, wire_cycles))
         self._region = native.Region
         self.shape: tuple[int, int, int] = self._native.shape
@@ -138,7 +138,7 @@ class Torus:
         self._memory_bytes = int(self._native.memory(0).size)
         self._begins = [self.memory(node).__array_interface__["data"][0] for node in range(self.size)]
         self._used = [0] * self.size
-        self._looks_cycles = max(CYCLES_AT_ONCE, 3 * (700 + 16 * wire_cycles))  # two looks of RdmaTorus::settle
+        self._looks_cycles = max(CYCLES_AT_ONCE, int(self._native.looks_cycles))
 
     @property
     def cycle(self) -> int:
@@ -184,7 +184,7 @@ class Torus:
         return Region(node, native.index, native.nonce, array.nbytes)
 
     def withdraw(self, region: Region) -> None:
-        """No packet that is judged from some cycles on may use it. Raises SetupError if it was not shared."""
+        """No packet that is judged from some cycles on may use it. Raises SetupError if it was not shared, or was withdrawn before."""
         refused(lambda: self._native.withdraw(self._key(region)))
 
     # --- messages: each is a job of the node that sends it, which takes them one after the other ---
@@ -196,7 +196,10 @@ class Torus:
         What the region's node refuses is no error here: it is counted there. Raises SetupError for what cannot be sent.
         """
         node, local = self._place(source)
-        offset_bytes, process = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX), _whole("process", process, 0, 0xFFFF)
+        offset_bytes, process = (
+            whole_number("offset_bytes", offset_bytes, 0, OFFSET_MAX),
+            whole_number("process", process, 0, 0xFFFF),
+        )
         refused(lambda: self._native.put(node, local, source.nbytes, self._key(to), offset_bytes, process))
 
     def get(
@@ -207,16 +210,16 @@ class Torus:
         The node that asks has a completion with this tag when all of it is there, or some time after it was refused.
         """
         into_key, of = self._key(into), self._key(source)
-        into_offset_bytes = _whole("into_offset_bytes", into_offset_bytes, 0, OFFSET_MAX)
-        offset_bytes = _whole("offset_bytes", offset_bytes, 0, OFFSET_MAX)
-        size_bytes, tag = _whole("size_bytes", size_bytes, 1, MESSAGE_BYTES_MAX), _whole("tag", tag, 0, 2**64 - 1)
+        into_offset_bytes = whole_number("into_offset_bytes", into_offset_bytes, 0, OFFSET_MAX)
+        offset_bytes = whole_number("offset_bytes", offset_bytes, 0, OFFSET_MAX)
+        size_bytes, tag = whole_number("size_bytes", size_bytes, 1, MESSAGE_BYTES_MAX), whole_number("tag", tag, 0, 2**64 - 1)
         refused(lambda: self._native.get(into_key, into_offset_bytes, size_bytes, of, offset_bytes, tag))
 
     def event(self, from_node: int, to_node: int, value: int = 0, *, process: int = 0) -> None:
         """Tells another node a value of 16 bits, which stands in its completion. Raises SetupError."""
         self._check_node(from_node)
         self._check_node(to_node)
-        value, process = _whole("value", value, 0, 0xFFFF), _whole("process", process, 0, 0xFFFF)
+        value, process = whole_number("value", value, 0, 0xFFFF), whole_number("process", process, 0, 0xFFFF)
         refused(lambda: self._native.event(from_node, to_node, value, process))
 
     def take(self, node: int) -> list[Completion]:
@@ -234,8 +237,8 @@ class Torus:
 
     def watch(self, beat_cycles: int = 500, period_cycles: int = 1200) -> None:
         """Every host beats from now on each `beat_cycles`, and is silent for its node when none came for `period_cycles`. Raises SetupError."""
-        beat_cycles = _whole("beat_cycles", beat_cycles, 1, PERIOD_MAX)
-        period_cycles = _whole("period_cycles", period_cycles, 1, PERIOD_MAX)
+        beat_cycles = whole_number("beat_cycles", beat_cycles, 1, PERIOD_MAX)
+        period_cycles = whole_number("period_cycles", period_cycles, 1, PERIOD_MAX)
         if beat_cycles > period_cycles:
             text = f"hosts that beat each {beat_cycles} cycles cannot be watched each {period_cycles}"
             raise SetupError(f"{text} (a beat must come in every period) give a longer period")
@@ -254,7 +257,7 @@ class Torus:
     def host_says(self, node: int, what: int) -> None:
         """What a host says of itself with its next beat: 0 when it is well, 1 to 127. Raises SetupError."""
         self._check_node(node)
-        what = _whole("what", what, 0, 127)
+        what = whole_number("what", what, 0, 127)
         refused(lambda: self._native.say(node, what))
 
     def cut(self, node: int, direction: str, *, whole: bool = False) -> None:
@@ -288,7 +291,7 @@ class Torus:
 
     def run(self, cycles: int) -> None:
         """Simulates so many cycles. Raises SetupError."""
-        left = _whole("cycles", cycles, 0, CYCLES_MAX)
+        left = whole_number("cycles", cycles, 0, CYCLES_MAX)
         while left > 0:
             step = min(left, CYCLES_AT_ONCE)
             refused(functools.partial(self._native.run, step))
@@ -299,7 +302,7 @@ class Torus:
 
         A message of which a part never came, and a GET that was refused, fail later than that: see Completion.timed_out. Raises SetupError.
         """
-        end = self.cycle + _whole("cycles", cycles, 1, CYCLES_MAX)
+        end = self.cycle + whole_number("cycles", cycles, 1, CYCLES_MAX)
         while self.cycle < end:
             if refused(lambda: self._native.settle(self._looks_cycles)):
                 return True
@@ -329,7 +332,7 @@ class Torus:
                 f"{_shown(region)} is no region (it says whose memory, and with which key) give what Torus.share returned"
             )
         self._check_node(region.node)
-        index, nonce = _whole("index", region.index, 0, 0xFF), _whole("nonce", region.nonce, 0, 0xFFFF_FFFF)
+        index, nonce = whole_number("index", region.index, 0, 0xFF), whole_number("nonce", region.nonce, 0, 0xFFFF_FFFF)
         return refused(lambda: self._region(region.node, index, nonce))
 
     def _check_node(self, node: int) -> None:
@@ -361,7 +364,8 @@ def _index(value: object) -> int:
         return -1
 
 
-def _whole(name: str, value: object, least: int, most: int) -> int:
+def whole_number(name: str, value: object, least: int, most: int) -> int:
+    """That number, or a SetupError that names it."""
     number = _index(value)
     if not least <= number <= most:
         raise SetupError(f"{name} cannot be {_shown(value)} (a whole number from {least} to {most} is needed) give one of these")

@@ -20,7 +20,7 @@ constexpr std::size_t kLanded = 0, kEvent = 1, kGet = 2, kKey = 7, kRights = 8, 
 
 // A torus, what its memories must hold, and regions of each node: one to read, and one to write.
 struct Case {
-  explicit Case(const Shape& shape, std::uint32_t wire_cycles = 5) : torus(shape, wire_cycles) {
+  explicit Case(const Shape& shape, std::uint32_t wire_cycles = 5, unsigned threads = 1) : torus(shape, wire_cycles, {}, threads) {
     for (std::uint32_t n = 0; n < torus.size(); ++n) {
       for (std::uint32_t at = 0; at < kHostBytes; at += 8) {
         const std::uint64_t some = random.next();
@@ -107,6 +107,58 @@ TEST(RdmaTorus, EachToEachInEveryShape) {
   all_to_all(Shape({2, 2, 2}));
 }
 
+// Each node sends to each; what it counted, its completions with their times, and all memories.
+struct Outcome {
+  explicit Outcome(unsigned threads) : c(Shape({2, 2, 2}), 7, threads) {
+    for (std::uint32_t a = 0; a < c.torus.size(); ++a) {
+      for (std::uint32_t b = 0; b < c.torus.size(); ++b) {
+        c.torus.put(a, 16 * a, 3000, c.targets[b], a * kSlotBytes, static_cast<std::uint16_t>(a));
+        c.torus.get(c.targets[a], (8 + b) * kSlotBytes, 500, c.sources[b], 0, b);
+      }
+    }
+    EXPECT_TRUE(c.torus.settle());
+    for (std::uint32_t n = 0; n < c.torus.size(); ++n) {
+      const auto& packets = c.torus.node(n).counts().packets;
+      counts.insert(counts.end(), packets.begin(), packets.end());
+      for (const Completion& one : c.torus.take(n)) completions.push_back({one.reserved1, one.tag, one.last_packet_ns, one.bytes});
+      memories.emplace_back(c.torus.memory(n).begin(), c.torus.memory(n).end());
+    }
+  }
+
+  Case c;
+  std::vector<std::uint64_t> counts;
+  std::vector<std::array<std::uint64_t, 4>> completions;
+  std::vector<std::vector<std::uint8_t>> memories;
+};
+
+TEST(RdmaTorus, ThreadsChangeNothing) {
+  const Outcome one(1);
+  EXPECT_EQ(one.completions.size(), 128u);
+  for (const unsigned threads : {2u, 3u, 8u}) {
+    const Outcome more(threads);
+    EXPECT_EQ(more.c.torus.threads(), threads);
+    EXPECT_EQ(more.c.torus.cycle(), one.c.torus.cycle());
+    EXPECT_EQ(more.counts, one.counts);
+    EXPECT_EQ(more.completions, one.completions);
+    EXPECT_TRUE(more.memories == one.memories);
+  }
+}
+
+TEST(Team, ThrowsWhatANodeThrowsAndGoesOn) {
+  Team team(9, 3);
+  EXPECT_EQ(team.size(), 3u);
+  std::array<std::uint64_t, 3> cycles{};
+  const auto count = [&](std::size_t node, std::uint64_t from, std::uint64_t to) { cycles[node] += to - from; };
+  const auto fail = [&](std::size_t node, std::uint64_t from, std::uint64_t to) {
+    if (node == 2 && from >= 10) throw std::logic_error("node 2");
+    count(node, from, to);
+  };
+  EXPECT_THROW(team.run(0, 22, 5, fail), std::logic_error);
+  EXPECT_EQ(cycles, (std::array<std::uint64_t, 3>{22, 22, 10}));
+  team.run(22, 30, 5, count);
+  EXPECT_EQ(cycles, (std::array<std::uint64_t, 3>{30, 30, 18}));
+}
+
 TEST(RdmaTorus, NothingOutsideARegionIsWritten) {
   Case c(Shape({2, 1, 1}));
   Region guessed = c.targets[1];
@@ -119,6 +171,7 @@ TEST(RdmaTorus, NothingOutsideARegionIsWritten) {
   EXPECT_EQ(c.counted(kRights), 1u);
   EXPECT_EQ(c.counted(kBounds), 1u);
   c.torus.withdraw(c.targets[1]);
+  EXPECT_THROW(c.torus.withdraw(c.targets[1]), std::invalid_argument);
   c.torus.run(8);
   c.torus.put(0, 0, 64, c.targets[1], 0);
   c.settle();
