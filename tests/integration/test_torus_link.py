@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from nanet import SetupError
 from nanet.config import EngineConfig
 from nanet.run.process import EngineProcess
 from nanet.torus import native_torus
+from test_commands import CheckKeys
 from test_replay import Listener
 from test_ucx import EVENTS, packets_of_a_board
 
@@ -43,7 +45,9 @@ class Served:
     """`nanet torus serve` in a process of its own."""
 
     def __init__(self, file: Path) -> None:
-        command = [sys.executable, "-m", "nanet", "torus", "serve", str(file), "--shape", "2x2x1"]
+        command = [sys.executable, "-m", "nanet", "torus", "serve", str(file), "--shape", "2x2x1", "--threads", "2"]
+        self.json_file = file.with_suffix(".json")
+        command += ["--json", str(self.json_file)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -93,7 +97,7 @@ def counts(link: dict[str, Any], group: str) -> dict[str, int]:
 
 
 def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(
-    packets: list[bytes], tmp_path: Path, record_property: Record
+    packets: list[bytes], tmp_path: Path, record_property: Record, check_keys: CheckKeys
 ) -> None:
     if not has_torus(record_property):
         return
@@ -126,6 +130,11 @@ def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(
     assert told is not None, said
     assert int(told[1]) == landed
     assert f"node 3: landed {landed}" in said
+    result = json.loads(torus.json_file.read_text())
+    check_keys(result, "torus serve")
+    assert (result["threads"], result["puts"]["count"]) == (2, landed)
+    assert (result["puts"]["min"], result["puts"]["max"]) == (int(told[2]), int(told[3]))
+    assert [node["landed"] for node in result["nodes"]] == [0, 0, 0, landed]
     assert not file.exists()
 
 
