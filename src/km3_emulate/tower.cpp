@@ -134,6 +134,7 @@ void Tower::begin_slice(std::uint64_t now_ns) {
     if (started == floors_.end()) return;
     run_number_ = started->run;
     if (config_.speed > 0) slice_ = std::max(slice_, now_ns > epoch_ns_ ? slice_at(now_ns) + 1 : 0);
+    go_to_second();
     first_slice_ = slice_;
     for (Stream& stream : streams_) stream.sequence = 0;
     for (FloorState& floor : floors_) floor.tower_run = run_number_;
@@ -155,6 +156,15 @@ void Tower::begin_slice(std::uint64_t now_ns) {
   }
   for (FloorState& floor : floors_) floor.slice = slice_;
   in_slice_ = true;
+}
+
+// To the slice that the next second begins with, if slices fit into one. A tower that is slower than the sea does not wait for it: its time is not the
+// sea's anyway, and a second may take it minutes.
+void Tower::go_to_second() {
+  if (1000 % config_.slice_ms != 0) return;
+  const std::uint64_t of_second = 1000 / config_.slice_ms, left_out = (of_second - slice_ % of_second) % of_second;
+  slice_ += left_out;
+  if (config_.speed < 1) left_out_ += left_out;
 }
 
 void Tower::set_due(Stream& stream, std::size_t index) {
@@ -283,11 +293,12 @@ std::uint64_t Tower::gps_ns(std::uint64_t slice, std::uint32_t floor, bool& unti
 // As fast as possible there is no time but that of the slices.
 std::uint64_t Tower::slice_at(std::uint64_t now_ns) const {
   if (config_.speed == 0 || now_ns < epoch_ns_) return slice_;
-  return static_cast<std::uint64_t>(static_cast<double>(now_ns - epoch_ns_) * config_.speed / static_cast<double>(config_.slice_ns()));
+  return left_out_ + static_cast<std::uint64_t>(static_cast<double>(now_ns - epoch_ns_) * config_.speed /
+                                                static_cast<double>(config_.slice_ns()));
 }
 
 std::uint64_t Tower::begin_ns(std::uint64_t slice) const {
-  return epoch_ns_ + static_cast<std::uint64_t>(static_cast<double>(slice * config_.slice_ns()) / config_.speed);
+  return epoch_ns_ + static_cast<std::uint64_t>(static_cast<double>((slice - left_out_) * config_.slice_ns()) / config_.speed);
 }
 
 std::uint64_t Tower::next_due_ns() const {

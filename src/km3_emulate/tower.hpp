@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tower: the floors of one tower in one thread. Start it, look at it, stop it; one object is one program run.
 //
-// Time is cut into slices that count from the start of the program; the first begins at `gps_second`. A run begins with a slice (by itself, or with the
-// first one after a floor was told so by slow control) and has numbers of its own. Packets of a slice leave evenly over it, each when the last of
+// Time is cut into slices that count from the start of the program; the first begins at `gps_second`. A run begins with a slice that begins with a second (by itself,
+// or with the first one after a floor was told so by slow control; where slices do not fit into seconds, with any) and has numbers of its own. Packets of a slice leave evenly over it, each when the last of
 // its data would have been taken. What a slice needs is made while the one before leaves; what comes too late for that is counted as made late.
 //
 // Thread rules: start and stop from one control thread; everything const from any thread at any time.
@@ -61,6 +61,7 @@ class Tower {
   void run();
   bool turn(std::uint64_t now_ns);  // false: all is sent
   void begin_slice(std::uint64_t now_ns);
+  void go_to_second();
   bool send_due(std::uint64_t now_ns);
   void send_burst(std::size_t stream, std::uint64_t now_ns);
   void set_due(Stream& stream, std::size_t index);
@@ -91,6 +92,7 @@ class Tower {
   // Of the thread.
   std::optional<std::uint32_t> run_number_;
   std::uint64_t first_slice_ = 0;  // of the run
+  std::uint64_t left_out_ = 0;     // slices, before runs
   std::uint64_t slice_ = 0;        // that leaves, or is the next to leave
   std::uint64_t slices_left_ = 0;  // of duration_s
   bool in_slice_ = false;

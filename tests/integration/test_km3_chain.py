@@ -132,8 +132,17 @@ def test_packets_with_a_wrong_bit_in_any_field_are_named() -> None:
 
 
 def test_slow_control_is_answered_and_starts_the_run() -> None:
-    (port,) = free_ports(1)
-    config = tower(port, control=f"udp://127.0.0.1:{free_row(FLOORS)}", waits_for_start=True, duration_s=0.1)
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(("127.0.0.1", 0))
+    receiver.settimeout(10)
+    config = tower(
+        receiver.getsockname()[1],
+        control=f"udp://127.0.0.1:{free_row(FLOORS)}",
+        waits_for_start=True,
+        duration_s=0.1,
+        slice_ms=50,
+        gps_second=1_000_000,
+    )
     running = km3_tower.make_tower(config)
     running.start()
 
@@ -155,6 +164,10 @@ def test_slow_control_is_answered_and_starts_the_run() -> None:
     assert running.wait(10.0)
     assert running.snapshot()["slices"] == 2
     running.stop()
+    with receiver:
+        run, slice_number, second, tick = struct.unpack_from(">IIII", receiver.recv(9000), 8)
+    assert (run, slice_number, tick) == (5, 0, 0)  # a run begins with a second: not the one in which it was asked for
+    assert second > 1_000_000
 
 
 def test_light_comes_when_the_formula_says() -> None:
