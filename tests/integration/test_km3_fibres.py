@@ -166,7 +166,7 @@ def test_floors_are_asked_over_the_fibres_beside_their_data(tmp_path: Path) -> N
     history = Store(f"sqlite:///{tmp_path}/km3.db", 5.0).history(limit=1000)
     assert {(row["command"], row["outcome"]) for row in history} >= {("set", "done"), ("run_start", "done"), ("run_stop", "done")}
     assert (result["losses"], result["refusals"], result["balance"]["unexplained_packets"]) == ({}, {}, 0)
-    # A request that is on its way when the run begins may be cut, and is sent again: so what came is told, and not how often it was sent.
+    # A request that is on its way when the run begins may be cut, and is sent again: what came is told, not how often it was sent.
     asked, cut = counts(result, "slow_control", "requests"), counts(result, "km3", "to_floor_cut")
     assert asked == [came + lost for came, lost in zip(heard, cut, strict=False)]
     assert counts(result, "slow_control", "heard") == heard

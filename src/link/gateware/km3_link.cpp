@@ -172,8 +172,8 @@ bool Km3Link::is_busy() const {
   return nic_->receiver.has_buffer() || is_unseen_ || moves() || place_ != 0 || nic_->model.cycle() < busy_until_;
 }
 
-// Reading takes time of the node. What has come to the host meanwhile is to be looked for, and frames that went by meanwhile may have ended at any moment of it;
-// nothing else makes the node busier, so one that is read without end comes to rest all the same.
+// Reading takes time of the node. What has come to the host meanwhile is to be looked for, and frames that went by may have ended at any
+// moment of it. Nothing else makes the node busier, so one that is read without end comes to rest all the same.
 class Km3Link::Reading {
  public:
   explicit Reading(const Km3Link& link) : link_(link), moved_(link.moves()) { link.is_unseen_ = link.is_busy(); }

@@ -72,7 +72,8 @@ class Km3Link final : public Link {
   bool moves() const { return (run_ || control_) && !floors().stand(); }  // until the next frames are due
   bool is_busy() const;
 
-  // The mutex, in turn: the thread that receives gives it up for a moment only where slow control goes by, too short for another one to wake up and take it.
+  // The mutex, in turn: where slow control goes by, the thread that receives gives it up for a moment only, too short for another one to
+  // wake up and take it.
   std::unique_lock<std::mutex> lock_in_turn() const {
     const std::lock_guard next(next_);
     return std::unique_lock(mutex_);
