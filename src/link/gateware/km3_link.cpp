@@ -2,8 +2,6 @@
 #include "link/gateware/km3_link.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "nanet/setup_error.hpp"
@@ -170,21 +168,24 @@ void Km3Link::take_control() {
   });
 }
 
-bool Km3Link::is_busy() const { return nic_->receiver.has_buffer() || moves() || place_ != 0 || nic_->model.cycle() < busy_until_; }
+bool Km3Link::is_busy() const {
+  return nic_->receiver.has_buffer() || is_unseen_ || moves() || place_ != 0 || nic_->model.cycle() < busy_until_;
+}
 
-// Reading takes time of the node: what was busy before it is so after it, as something may have come meanwhile.
+// Reading takes time of the node. What has come to the host meanwhile is to be looked for, and frames that went by may have ended at any
+// moment of it. Nothing else makes the node busier, so one that is read without end comes to rest all the same.
 class Km3Link::Reading {
  public:
-  explicit Reading(const Km3Link& link) : link_(link), was_busy_(link.is_busy()) {}
+  explicit Reading(const Km3Link& link) : link_(link), moved_(link.moves()) { link.is_unseen_ = link.is_busy(); }
   ~Reading() {
-    if (was_busy_) link_.busy_until_ = link_.nic_->model.cycle() + kFrameQuietCycles;
+    if (moved_) link_.busy_until_ = link_.nic_->model.cycle() + kFrameQuietCycles;
   }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
  private:
   const Km3Link& link_;
-  const bool was_busy_;
+  const bool moved_;
 };
 
 void Km3Link::take_from_wire(std::uint64_t now_ns) {
@@ -198,13 +199,12 @@ void Km3Link::take_from_wire(std::uint64_t now_ns) {
 }
 
 RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
-  if (readers_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
   take_from_wire(now_ns);
   if (slots_.next_run() && !is_busy()) begin_run();
-  if (control_) give_down();
+  if (control_ && !slots_.next_run()) give_down();  // else they wait until it has begun, and it for none of them
   for (std::uint32_t cycles = 0;; cycles += kLookCycles) {
     if (control_) give_heard();
     if (moves() || (floors().stand() && give_frames(now_ns))) busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
@@ -214,6 +214,8 @@ RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets,
       } else {
         receiver.hand_on(batch, room, packets, {});
       }
+    } else {
+      is_unseen_ = false;
     }
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kLookCycles);
@@ -223,26 +225,26 @@ RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets,
 }
 
 void Km3Link::send(std::span<const TxPacket> packets, std::uint64_t) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   ++own_.tx_calls;
   own_.tx_dropped += packets.size();
 }
 
 void Km3Link::wait(std::uint64_t timeout_ns) {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_in_turn();
     if (is_busy()) return;
   }
   wire_->wait(control_ ? std::min(timeout_ns, kControlWaitNs) : timeout_ns);
 }
 
 bool Km3Link::finished() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   return wire_->finished() && slots_.held() == 0 && !is_busy();
 }
 
 LinkStats Km3Link::stats() const {
-  const auto lock = reading_lock();
+  const auto lock = lock_in_turn();
   LinkStats stats = own_;
   {
     const Reading reading(*this);
@@ -257,13 +259,13 @@ LinkStats Km3Link::stats() const {
 }
 
 std::optional<NicTimes> Km3Link::nic_times() const {
-  const auto lock = reading_lock();
+  const auto lock = lock_in_turn();
   const Reading reading(*this);
   return nic_->receiver.times("RTL, simulated");
 }
 
 std::vector<NicCounts> Km3Link::nic_counts() const {
-  const auto lock = reading_lock();
+  const auto lock = lock_in_turn();
   const std::uint64_t busy = is_busy() ? 1 : 0;  // before the reading, which makes it so
   const Reading reading(*this);
   NicCounts fibre{"fibre", {}, {{"received", slots_.received()}}};
@@ -299,7 +301,7 @@ std::vector<std::string> Km3Link::notes() const {
     notes.push_back("link " + config_.name + ": the node touched memory that was not registered for it " + std::to_string(strays) +
                     " times (a fault of the gateware) report it");
   }
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   if (lost_runs_ != 0) {
     notes.push_back("link " + config_.name + ": the node did not begin " + std::to_string(lost_runs_) +
                     " runs (it did not take the time of the GPS, a fault of the gateware) report it");
@@ -308,7 +310,7 @@ std::vector<std::string> Km3Link::notes() const {
 }
 
 std::uint64_t Km3Link::stray_count() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   return nic_->model.bus().stray_count();
 }
 

@@ -5,7 +5,6 @@
 // The detector's time is the simulation's: it stands until the next slice has come, or slow control is to go by a link.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,19 +72,18 @@ class Km3Link final : public Link {
   bool moves() const { return (run_ || control_) && !floors().stand(); }  // until the next frames are due
   bool is_busy() const;
 
-  // For whoever reads: the thread that receives, which is busy for long where slow control goes by, lets it in.
-  std::unique_lock<std::mutex> reading_lock() const {
-    readers_.fetch_add(1);
-    std::unique_lock lock(mutex_);
-    readers_.fetch_sub(1);
-    return lock;
+  // The mutex, in turn: where slow control goes by, the thread that receives gives it up for a moment only, too short for another one to
+  // wake up and take it.
+  std::unique_lock<std::mutex> lock_in_turn() const {
+    const std::lock_guard next(next_);
+    return std::unique_lock(mutex_);
   }
 
   const GatewareConfig config_;
   const std::unique_ptr<Link> wire_;
   const std::uint32_t slice_frames_;
-  mutable std::mutex mutex_;             // over all that follows: whatever reads a register lets the node's time go on
-  mutable std::atomic<int> readers_{0};  // that wait for it
+  mutable std::mutex next_;   // whoever is the next one to have mutex_
+  mutable std::mutex mutex_;  // over all that follows: whatever reads a register lets the node's time go on
   std::unique_ptr<Nic> nic_;
   Km3Slots slots_;
   std::optional<Km3Run> run_;
@@ -94,6 +92,7 @@ class Km3Link final : public Link {
   std::uint32_t place_ = 0;               // in the slice, of the frame that is due next
   std::uint64_t lost_runs_ = 0;           // that the node did not begin
   mutable std::uint64_t busy_until_ = 0;  // cycle
+  mutable bool is_unseen_ = false;        // something may have come to the host while registers were read
   std::vector<std::byte> room_;           // for what comes from the wire
   std::vector<RxPacket> arrived_;
   LinkStats own_;  // what this link itself counts

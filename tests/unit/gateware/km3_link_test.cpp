@@ -458,6 +458,22 @@ TEST_F(Km3ControlTest, FloorsThatSendNothingAnswer) {
   check_control();
 }
 
+// Reading takes time of the node: it must not count for time in which something is on its way, or a run would not begin while anyone reads.
+TEST_F(Km3ControlTest, ARunBeginsHoweverOftenTheLinkIsRead) {
+  for (const unsigned floor : {1u, 2u}) send_unit(floor, 1, 0, hits(100), 6);
+  ask(0, message("KM3C", 1, 5));
+  for (int call = 0; call < 150 && ended.size() < 2; ++call) {
+    now_ns += 20 * kMs;
+    serve(1);
+    link->stats();
+  }
+  EXPECT_EQ(ended.size(), 2u);
+  serve(700);
+  for (const auto& [key, unit] : sent) EXPECT_TRUE(by_module(found[key]) == by_module(unit));
+  EXPECT_TRUE(holed.empty());
+  check_control();
+}
+
 // Words of a request are lost, any number of them from its end: the next one is whole, and nothing is asked of a floor that no one asked.
 TEST_F(Km3ControlTest, ARequestThatLostWordsCostsNoOther) {
   GatewareFloors floors{.floors = 2};
