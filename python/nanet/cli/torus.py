@@ -217,10 +217,12 @@ def torus_serve(
             torus.serve(0.05)
         for line in torus.report():
             _say(line)
+        puts = torus.flights
         result: ServeResult = {
             **files.base("torus serve"),
             "shape": torus.shape, "wire_cycles": wire_cycles, "threads": torus.threads, "cycles": torus.cycle,
-            "busy_s": torus.busy_s, "puts": torus.flights._asdict(), "nodes": [torus.counters(node) for node in range(torus.size)],
+            "busy_s": torus.busy_s, "puts": {"count": puts.count, "min": puts.min, "mean": puts.mean, "max": puts.max},
+            "nodes": [torus.counters(node) for node in range(torus.size)],
         }  # fmt: skip
     files.write_json(json_file, result)
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from nanet.torus.torus import native_torus, refused, whole_number
 
@@ -15,7 +16,8 @@ __all__ = ["Flights", "ServedTorus"]
 THREADS_MAX = 64  # as many as nodes
 
 
-class Flights(NamedTuple):
+@dataclass(frozen=True)
+class Flights:
     """How long PUTs took, from the cycle in which the simulation took the job to that of the completion; 0 without any."""
 
     count: int
