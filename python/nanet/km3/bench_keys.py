@@ -27,7 +27,6 @@ class Km3ControlResult(Base):
     units_in: Annotated[int, "that the server took"]
     units_incomplete: Annotated[int, "of them, with holes"]
     units_delivered: Annotated[int, "to the destination"]
-    goal_us: Annotated[float, "that `server_busy.round_trip_us.p99_9` should be below"]
     bare_idle: Annotated[Asked, "a socket of a process that does nothing else, no data"]
     bare_busy: Annotated[Asked, "the same, while data go through the server"]
     server_idle: Annotated[Asked, "the server's client, no data"]
