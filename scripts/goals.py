@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench km3-link`, `bench torus`,
-`bench rings --finder` and `rdma bench` write with `--json FILE`.
+"""Says which of the authors' goals a result reaches: what `nanet physics`, `nanet bench gpu`, `bench gateware`, `bench km3-link`, `bench km3-control`,
+`bench torus`, `bench rings --finder` and `rdma bench` write with `--json FILE`.
 
     scripts/goals.py RESULT.json ...
 
@@ -281,10 +281,20 @@ def km3_link_goals(result: Mapping[str, Any]) -> list[Row]:
     ]
 
 
+def km3_control_goals(result: Mapping[str, Any]) -> list[Row]:
+    """Slow control beside data, as the server sees it."""
+    busy = result["server_busy"]["round_trip_us"]
+    return [
+        _at_most("KM3NeT slow control with data: p99.9", busy["p99_9"], 1000, "us"),
+        _at_least("KM3NeT slow control: data meanwhile", result["rate_mbit_s"], 250, "Mb/s"),
+    ]
+
+
 OF_COMMAND: dict[str, Callable[[Mapping[str, Any]], list[Row]]] = {
     "bench gpu": lambda result: gpu_goals(result, result["ratios"]),
     "bench gateware": gateware_goals,
     "bench km3-link": km3_link_goals,
+    "bench km3-control": km3_control_goals,
     "bench torus": torus_goals,
     "bench rings --finder": finder_goals,
     "rdma bench": rdma_goals,

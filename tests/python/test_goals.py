@@ -196,3 +196,12 @@ def test_goals_of_finders_on_a_cpu() -> None:
 def test_goals_of_the_km3_link(key: str, value: float, which: int | None) -> None:
     found = {"resets": 4320, "not_up": 0, "latency_values": 1, "payload_fraction": 0.994} | {key: value}
     assert [goal["met"] for goal in goals.km3_link_goals(found)] == [k != which for k in range(4)]
+
+
+def test_goals_of_slow_control() -> None:
+    def met(p999_us: float, rate_mbit_s: float) -> list[bool]:
+        found = {"server_busy": {"round_trip_us": {"p99_9": p999_us}}, "rate_mbit_s": rate_mbit_s}
+        return [goal["met"] for goal in goals.km3_control_goals(found)]
+
+    assert met(999.0, 250.0) == [True, True]
+    assert met(1001.0, 249.0) == [False, False]
