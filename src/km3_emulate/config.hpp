@@ -279,7 +279,8 @@ struct TowerConfig {
   template <class Visit>
   void visit_run(Visit& v) {
     v("run", run, {.help = "Number of the run that begins by itself", .least = 0, .most = 2147483647.0});
-    v("waits_for_start", waits_for_start, {.help = "No run begins by itself: slow control starts it"});
+    v("waits_for_start", waits_for_start,
+      {.help = "No run begins by itself: slow control starts it, with the next second if slices fit into one"});
     v("gps_second", gps_second, {.help = "GPS second at which the program begins", .unit = "s", .least = 0, .most = 4e9});
     v("slice_ms", slice_ms, {.help = "Length of a time slice", .unit = "ms", .least = 1, .most = 2000});
     v("duration_s", duration_s,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tower: the floors of one tower in one thread. Start it, look at it, stop it; one object is one program run.
 //
-// Time is cut into slices that count from the start of the program; the first begins at `gps_second`. A run begins with a slice that begins with a second (by itself,
-// or with the first one after a floor was told so by slow control; where slices do not fit into seconds, with any) and has numbers of its own. Packets of a slice leave evenly over it, each when the last of
-// its data would have been taken. What a slice needs is made while the one before leaves; what comes too late for that is counted as made late.
+// Time is cut into slices that count from the start of the program; the first begins at `gps_second`. A run has numbers of its own. It begins
+// by itself, or with the next second after a floor was told so by slow control; where slices do not fit into seconds, with the next slice.
+// Packets of a slice leave evenly over it, each when the last of its data would have been taken. What a slice needs is made while the one
+// before leaves; what comes too late for that is counted as made late.
 //
 // Thread rules: start and stop from one control thread; everything const from any thread at any time.
 #pragma once

@@ -986,7 +986,9 @@ class Tower(Model):
         None, "Where floor 1 takes slow control; the others take the ports after it; null: nowhere",
     )
     run: int = setting(1, "Number of the run that begins by itself", ge=0, le=2147483647)
-    waits_for_start: bool = setting(False, "No run begins by itself: slow control starts it")
+    waits_for_start: bool = setting(
+        False, "No run begins by itself: slow control starts it, with the next second if slices fit into one",
+    )
     gps_second: int = setting(1500000000, "GPS second at which the program begins", unit="s", ge=0, le=4000000000)
     slice_ms: int = setting(200, "Length of a time slice", unit="ms", ge=1, le=2000)
     duration_s: float = setting(
