@@ -101,7 +101,7 @@ def test_links_know_of_losses_too() -> None:
         "counters": {"events_lost": 1, "packets_accepted": 5},
         "links": [
             {"name": "a", "stats": quiet, "nic_counts": node_counts()}, {"name": "b", "stats": quiet, "nic_counts": []},
-            {"name": "answers", "stats": {"tx_refused": 3, "tx_dropped": 2, "rx_kernel_dropped": 0}},
+            {"name": "answers", "stats": {"tx_refused": 3, "tx_dropped": 2, "rx_kernel_dropped": 0}, "nic_counts": []},
         ],
     }  # fmt: skip
     totals = books.totals(snapshot, raw_links={"b"})
@@ -118,6 +118,18 @@ def test_what_fibres_of_floors_lost_has_names() -> None:
     assert books.engine_losses(totals, merged=False) == {
         "fibre_packets_refused": 3, "fibre_packets_held": 2, "fibre_frames_dropped": 2, "fibre_packets_dropped": 2,
     }  # fmt: skip
+
+
+def test_a_torus_that_ended_is_a_loss_at_either_end() -> None:
+    quiet = dict.fromkeys(STATS_HELP, 0)
+
+    def losses(name: str, unacknowledged: int) -> dict[str, int]:
+        slots = {"name": "slots", "port": None, "counts": {"unacknowledged": unacknowledged, "ended": 1}}
+        totals = books.totals({"counters": {}, "links": [{"name": name, "stats": quiet, "nic_counts": [slots]}]})  # type: ignore[typeddict-item,typeddict-unknown-key]
+        return books.engine_losses(totals, merged=False)
+
+    assert losses("forward", 63) == {"torus_unacknowledged": 63, "torus_ended": 1}
+    assert losses("torus", 0) == {"torus_ended": 1}
 
 
 def test_what_only_a_link_can_say_breaks_the_promise() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nanet.result.keys.engine import EngineSnapshot
+    from nanet.result.keys.engine import EngineSnapshot, LinkReading
 
 EVENT_LOSSES = {
     "events_lost": "their packet was missing or dropped before the processor",
@@ -43,6 +43,8 @@ LINK_LOSSES = {
     "fibre_packets_held": "packets of floors that still waited for their slice",
     "fibre_frames_dropped": "frames of floors that the node dropped: bad, of no run, or without room",
     "fibre_packets_dropped": "packets that the node made of frames and had no room for",
+    "torus_unacknowledged": "packets of which a node of a torus had not said that it has them when its slots went, or the torus",
+    "torus_ended": "tori whose simulation ended before the engine: what was on its way no one knows",
 }
 """Losses that only a link knows of, in packets where nothing else is said."""
 
@@ -62,6 +64,9 @@ _OF_NODES = {
     "fibre_packets_dropped": ("km3", ("queue_full", "no_route")),
 }  # fmt: skip
 """Groups and counters of `nic_counts` that are losses."""
+
+_OF_TORI = {"torus_unacknowledged": ("slots", ("unacknowledged",)), "torus_ended": ("slots", ("ended",))}
+"""Likewise, also of links that send answers or events."""
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}
 
@@ -114,6 +119,7 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
     counters |= dict.fromkeys(LINK_LOSSES, 0)
     for link in snapshot["links"]:
         stats = link["stats"]
+        _add(counters, link, _OF_TORI)
         if link["name"] in ("answers", "forward"):
             counters["answers_refused"] += int(stats["tx_refused"])
             counters["answers_dropped"] += int(stats["tx_dropped"])
@@ -124,9 +130,13 @@ def totals(snapshot: EngineSnapshot, *, raw_links: Collection[str] = ()) -> dict
             counters["kernel_dropped_unseen"] += int(stats["rx_dropped_unseen"])
         for name, stat in _OF_FILES.items():
             counters[name] += int(stats[stat])
-        for name, (group, keys) in _OF_NODES.items():
-            counters[name] += sum(int(one["counts"][key]) for one in link["nic_counts"] if one["name"] == group for key in keys)
+        _add(counters, link, _OF_NODES)
     return counters
+
+
+def _add(counters: dict[str, int], link: LinkReading, losses: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
+    for name, (group, keys) in losses.items():
+        counters[name] += sum(int(one["counts"][key]) for one in link["nic_counts"] if one["name"] == group for key in keys)
 
 
 def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int]:

@@ -325,6 +325,9 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t lost = 0;
   for (const TorusArrivals& one : arrivals_) lost += one.lost();
+  const bool has_ended = !file_.is_served();
+  std::uint64_t unacknowledged = 0;
+  for (const TorusWindow& one : windows_) unacknowledged += one.given_up() + (has_ended ? one.under_way() : 0);
   return {node,
           {"slots",
            {},
@@ -335,6 +338,8 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
             {"no_receiver", counted(Fate::no_receiver)},
             {"unsendable", counted(Fate::unsendable)},
             {"no_credit", counted(Fate::no_credit)},
+            {"unacknowledged", unacknowledged},
+            {"ended", has_ended ? 1 : 0},
             {"credits", credits_},
             {"asks", asks_}}}};
 }

@@ -133,6 +133,7 @@ class TorusWindow {
     flow::full_fence();
     const bool is_changing = inbox.generation.load(std::memory_order_relaxed) != generation;
     if (is_changing || (generation != 0 && there.slot_count == 0)) return false;
+    given_up_ += under_way();
     generation_ = generation;
     is_known_ = is_stalled = false;
     there_ = there;
@@ -160,6 +161,9 @@ class TorusWindow {
             .local = local()};
   }
   void sent() { ++next_; }
+  // Payloads that were sent and of which the receiver has not said that it has them: to the slots it has, and to those before.
+  TorusNumber under_way() const { return torus_distance(freed_, next_); }
+  std::uint64_t given_up() const { return given_up_; }
 
  private:
   struct There {
@@ -171,6 +175,7 @@ class TorusWindow {
   There there_;
   bool is_known_ = false;
   TorusNumber next_ = 0, freed_ = 0;
+  std::uint64_t given_up_ = 0;
 };
 
 }  // namespace nanet::link

@@ -166,6 +166,20 @@ TEST_F(TorusLinkTest, a_payload_takes_the_same_cycles_each_time) {
   }
 }
 
+TEST_F(TorusLinkTest, what_was_on_its_way_when_the_simulation_ended_is_named) {
+  start("2x1x1");
+  const auto a = open_torus(config_of(0, {1}, {1}));
+  const auto b = open_torus(config_of(1, {0}));
+  greet(*a, *b);
+  for (std::uint32_t k = 0; k < 3; ++k) send(*a, payload_of(k, 100));
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 0u);
+  simulation.reset();
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 3u);
+  EXPECT_EQ(counted(*b, "slots", "unacknowledged"), 0u);
+  EXPECT_EQ(counted(*a, "slots", "ended"), 1u);
+  EXPECT_EQ(counted(*b, "slots", "ended"), 1u);
+}
+
 TEST_F(TorusLinkTest, a_stream_waits_for_no_credit) {
   constexpr std::uint64_t kPayloads = 40;
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{1472}, std::size_t{8972}}) {
