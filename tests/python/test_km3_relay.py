@@ -259,9 +259,9 @@ def test_a_destination_that_stands_still_costs_others_nothing_and_its_own_losses
         wait_for(lambda: len(still.units) == relay.books()["destinations"]["still"]["units_sent"])
         floors.send(1, 3, 500, 100)
         wait_for(lambda: still.units[-1].unit.slice == 500)
+        wait_for(lambda: relay.books()["destinations"]["trigger"]["units_sent"] == 401)
         books = relay.books()["destinations"]
     still.close()
-    assert books["trigger"]["units_sent"] == 401
     assert balance(books["still"]) == balance(books["trigger"]) == 0
     for units in (still.units, listener.units):
         for one in units:

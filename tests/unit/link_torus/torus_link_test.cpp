@@ -384,6 +384,7 @@ TEST_F(TorusLinkTest, a_receiver_that_goes_and_comes_back_takes_nothing_of_befor
   settle();
   EXPECT_EQ(take(*b)[0], std::deque<Bytes>{payload_of(4, 100)});
   EXPECT_EQ(b->stats().rx_kernel_dropped, 0u);
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 1u);
 }
 
 TEST_F(TorusLinkTest, a_receiver_that_comes_back_at_once_is_told_nothing_of_the_one_before) {
