@@ -182,6 +182,8 @@ def test_a_run_of_a_small_tower(chain: Chain, check_keys: Callable[[dict[str, An
     assert "did you mean" in chain.command("get", "2", "temperatur", expect=2)
     assert "no floor 1/9" in chain.command("get", "9", "temperature", expect=2)
     assert chain.command("get", "1/1", "temperature") == "18.5 degC\n"
+    assert chain.command("alarms") == "no alarms\n"
+    assert chain.command("history", "--parameter", "high_voltage_5", "--monitored") == "nothing was monitored\n"
     chain.floors[2].values[64] = 3500
     wait_for(lambda: "hot  floor 1/3 35 degC" in chain.command("alarms"), "the alarm")
     number = chain.command("alarms").split()[0]

@@ -237,6 +237,8 @@ def km3_history(
     number = _parameter(parameter) if parameter is not None else None
     found = (store.monitored if monitored else store.history)(**which, parameter=number, limit=limit)
     _write("km3 history", json_file, rows=found)
+    if not found:
+        _say("nothing was monitored" if monitored else "no slow control")
     for one in found:
         known = BY_NUMBER.get(one["parameter"])
         where = f"{_time(one['at_ns'])}  {one['tower']}/{one['floor']}"
@@ -269,6 +271,8 @@ def km3_alarms(
             raise typer.BadParameter(f"there is no alarm {alarm}", param_hint="--acknowledge")
     found = store.alarms(is_open=not every, limit=limit)
     _write("km3 alarms", json_file, rows=found)
+    if not found:
+        _say("no alarms")
     for one in found:
         known = BY_NUMBER.get(one["parameter"])
         value = "" if one["rule"] == "no_answer" else f" {one['value']:g} {known.unit if known else ''}".rstrip()
