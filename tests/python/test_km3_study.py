@@ -90,11 +90,11 @@ def test_floors_of_a_gpu_are_what_its_program_measures(monkeypatch: pytest.Monke
     assert floors == pytest.approx(1 / (330e3 / 1.1e8 + 8.5e3 / 1.2e8))
     elsewhere = tmp_path / "km3.csv"
     elsewhere.write_text("\n".join(lines))
-    assert gpu.floors(330e3, 8.5e3, None, print, elsewhere)[0] == floors
+    assert gpu.floors(330e3, 8.5e3, None, print, gpu.read(elsewhere))[0] == floors
     elsewhere.write_text("\n".join((*lines, "# wrong: the GPU's answers differ")))
-    assert gpu.floors(330e3, 8.5e3, None, print, elsewhere) == (None, "the GPU's answers differ", "")
+    assert gpu.floors(330e3, 8.5e3, None, print, gpu.read(elsewhere)) == (None, "the GPU's answers differ", "")
     with pytest.raises(gpu_bench.GpuBenchError, match="cannot be read"):
-        gpu.floors(330e3, 8.5e3, None, print, tmp_path / "none.csv")
+        gpu.read(tmp_path / "none.csv")
     program.write_text("#!/bin/sh\nexit 2\n")
     assert "failed" in gpu.floors(330e3, 8.5e3, tmp_path, print)[1]
 

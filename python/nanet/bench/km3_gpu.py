@@ -13,16 +13,20 @@ PART = "km3"
 COLUMNS = {PART: ("what", "per_s")}
 
 
+def read(csv_file: Path) -> gpu.Measured:
+    """What the program wrote. Raises GpuBenchError."""
+    return gpu.read(csv_file, COLUMNS)
+
+
 def floors(
-    hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None], csv_file: Path | None = None
+    hits_per_s: float, seeds_per_s: float, programs: Path | None, say: Callable[[str], None], measured: gpu.Measured | None = None
 ) -> tuple[float | None, str, str]:
     """How many floors with so many hits and L1 seeds a second, each; or None, and why it was not measured; and which GPU.
 
-    programs: folder of the bench_gpu programs. csv_file: what the program wrote elsewhere; then nothing is measured. Raises GpuBenchError
-    if that file cannot be read.
+    programs: folder of the bench_gpu programs. measured: what the program wrote elsewhere; then nothing is measured.
     """
-    if csv_file is not None:
-        return _floors(hits_per_s, seeds_per_s, gpu.read(csv_file, COLUMNS))
+    if measured is not None:
+        return _floors(hits_per_s, seeds_per_s, measured)
     try:
         gpu.check_gpu()
     except gpu.GpuBenchError as error:

@@ -120,10 +120,9 @@ def km3_study(
         chosen[name] = yaml.safe_load(value)
     if "slice_ns" in chosen:
         raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
-    if csv_file is not None:
-        km3_gpu.floors(1, 1, None, _say, csv_file)  # what cannot be read is refused before the study
+    elsewhere = km3_gpu.read(csv_file) if csv_file is not None else None
     study = Study(seed, muon_slices, muons_hz, noise_slices, scan, chosen, energy_slices)
-    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say, csv_file))
+    result = run(study, _say, lambda hits_per_s, seeds_per_s: km3_gpu.floors(hits_per_s, seeds_per_s, programs, _say, elsewhere))
     files.write_json(json_file, dict(result))
     write_report(result, html_file)
     found, noise = result["efficiency_5_seeds"], result["noise_events_per_s"]

@@ -27,8 +27,6 @@ from nanet.km3.server import SWITCH_S, Server
 from nanet.result import files
 from nanet.result.histogram import Histogram
 
-"""p99.9 of a round trip with data."""
-
 
 class Km3ControlError(RuntimeError):
     """The benchmark cannot be done: "problem (why) suggestion"."""

@@ -62,13 +62,6 @@ std::optional<config::Problem> floor_rules(const LinkConfig& config) {
   return refuse_useless(config, {{"senders", !config.senders.empty(), "frames of a floor have no address"}});
 }
 
-std::optional<config::Problem> refuse_long_frames(const LinkConfig& config) {
-  if (config.packet_bytes_max <= link::kSimulatedPayloadBytesMax) return std::nullopt;
-  return config::Problem{"packet_bytes_max",
-                         "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
-                         "the NIC takes 1 to " + std::to_string(link::kSimulatedPayloadBytesMax), "lower it"};
-}
-
 std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
   const link::GatewareConfig own = section_of<link::GatewareConfig>(config);
   const Card& card = own.card;
@@ -78,7 +71,10 @@ std::optional<config::Problem> gateware_rules(const LinkConfig& config) {
   if (auto broken = refuse_groups(config)) return broken;
   if (own.merge) return merge_rules(config, *own.merge);
   if (own.floors) return floor_rules(config);
-  if (!card) return refuse_long_frames(config);
+  if (!card) {
+    constexpr std::uint32_t kMost = link::kSimulatedPayloadBytesMax;
+    return refuse_longer(config, kMost, "the NIC takes 1 to " + std::to_string(kMost), "lower it");
+  }
   if (config.endpoint.starts_with("gateware://0.0.0.0:")) {
     return config::Problem{"endpoint", "link '" + config.name + "' has no address of its own",
                            "a card answers to one, and the kernel does not assign it",

@@ -121,11 +121,17 @@ std::optional<Problem> refuse_groups(const LinkConfig& config) {
                  "use udp:// or xdp://, or let the senders send to an address of this machine"};
 }
 
-std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
-  if (config.packet_bytes_max <= kFramePacketBytesMax) return std::nullopt;
+std::optional<Problem> refuse_longer(const LinkConfig& config, std::uint32_t bytes_most, std::string why, std::string suggestion) {
+  if (config.packet_bytes_max <= bytes_most) return std::nullopt;
   return Problem{"packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of " + link_named(config),
-                 scheme_of(config) + " takes whole frames, whose payload has at most " + std::to_string(kFramePacketBytesMax) + " B",
-                 "lower it, or use udp://"};
+                 std::move(why), std::move(suggestion)};
+}
+
+std::optional<Problem> refuse_long_packets(const LinkConfig& config) {
+  return refuse_longer(
+      config, kFramePacketBytesMax,
+      scheme_of(config) + " takes whole frames, whose payload has at most " + std::to_string(kFramePacketBytesMax) + " B",
+      "lower it, or use udp://");
 }
 
 std::vector<link::IpAddress> group_senders(const LinkConfig& config, const link::Endpoint& listen) {

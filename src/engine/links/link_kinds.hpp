@@ -46,6 +46,10 @@ LinkRoom packet_room(const LinkConfig& config);
 // A kind that joins no multicast group.
 std::optional<config::Problem> refuse_groups(const LinkConfig& config);
 
+// Packets longer than the link takes.
+std::optional<config::Problem> refuse_longer(const LinkConfig& config, std::uint32_t bytes_most, std::string why,
+                                             std::string suggestion);
+
 // A link that takes whole frames, whose payloads no kernel puts together.
 std::optional<config::Problem> refuse_long_packets(const LinkConfig& config);
 

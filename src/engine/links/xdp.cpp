@@ -25,10 +25,9 @@ std::uint32_t xdp_queues(const LinkConfig& config) {
 bool xdp_in_place(const LinkConfig& config) { return section_of<link::XdpConfig>(config).payloads == link::Payloads::in_place; }
 
 std::optional<config::Problem> xdp_rules(const LinkConfig& config) {
-  if (xdp_in_place(config) && config.packet_bytes_max > kInPlaceBytesMax) {
-    return config::Problem{
-        "packet_bytes_max", "packet_bytes_max " + std::to_string(config.packet_bytes_max) + " of link '" + config.name + "'",
-        "a payload in place lies in one frame", "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied"};
+  if (xdp_in_place(config)) {
+    const std::string suggestion = "set at most " + std::to_string(kInPlaceBytesMax) + ", or payloads: copied";
+    if (auto broken = refuse_longer(config, kInPlaceBytesMax, "a payload in place lies in one frame", suggestion)) return broken;
   }
   if (auto broken = refuse_socket_keys(config)) return broken;
   return refuse_long_packets(config);

@@ -322,10 +322,10 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
     node.counts.emplace_back(std::string(name.data(), ::strnlen(name.data(), name.size())),
                              host_.counts[k].load(std::memory_order_relaxed));
   }
+  const bool has_ended = !file_.is_served();  // asks the kernel: not while the links' threads wait
   const std::lock_guard lock(mutex_);
   std::uint64_t lost = 0;
   for (const TorusArrivals& one : arrivals_) lost += one.lost();
-  const bool has_ended = !file_.is_served();
   std::uint64_t unacknowledged = 0;
   for (const TorusWindow& one : windows_) unacknowledged += one.given_up() + (has_ended ? one.under_way() : 0);
   return {node,

@@ -115,9 +115,7 @@ class TorusWindow {
   std::uint32_t bytes_max() const { return there_.slot_bytes < slot_bytes_ ? there_.slot_bytes : slot_bytes_; }
   bool is_known() const { return is_known_; }
   TorusNumber next() const { return next_; }
-  bool has_room() const {
-    return is_known_ && torus_distance(freed_, next_) < (there_.slot_count < slot_count_ ? there_.slot_count : slot_count_);
-  }
+  bool has_room() const { return is_known_ && under_way() < (there_.slot_count < slot_count_ ? there_.slot_count : slot_count_); }
   // A receiver that stands still is not waited for again before it moves.
   bool is_stalled = false;
   std::uint64_t probed_ns = 0;
@@ -142,7 +140,7 @@ class TorusWindow {
   }
   // A credit: whether it was of use. Of slots that were just greeted only the answer is.
   bool take_credit(TorusNumber freed) {
-    if (torus_distance(freed_, freed) > torus_distance(freed_, next_)) return false;
+    if (torus_distance(freed_, freed) > under_way()) return false;
     freed_ = freed;
     is_known_ = true;
     is_stalled = false;
