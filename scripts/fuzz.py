@@ -105,15 +105,15 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = list(pool.map(lambda target: fuzz(target, options.seconds, options.seed), targets))
     failed = [one for one in outcomes if one.exit_code != 0]
+    print(f"{'target':20} {'runs':>10} {'runs/s':>8}")
+    for one in outcomes:
+        slow = "" if one.runs_per_s >= RUNS_PER_S_MIN else f"  fewer than {RUNS_PER_S_MIN}"
+        print(f"{one.target.name:20} {one.runs:10d} {one.runs_per_s:8.0f}{slow}", flush=True)
     for one in failed:
         print(one.tail, file=sys.stderr)
         log = FOUND / one.target.name / "log"
         print(f"error: {one.target.name} failed (its last lines are above, all of them in {log}) run {' '.join(one.target.command)}"
               f" on the input in {FOUND / one.target.name}", file=sys.stderr)  # fmt: skip
-    print(f"{'target':20} {'runs':>10} {'runs/s':>8}")
-    for one in outcomes:
-        slow = "" if one.runs_per_s >= RUNS_PER_S_MIN else f"  fewer than {RUNS_PER_S_MIN}"
-        print(f"{one.target.name:20} {one.runs:10d} {one.runs_per_s:8.0f}{slow}")
     if not failed:
         print(f"{len(outcomes)} fuzz targets ran clean")
     return 1 if failed else 0

@@ -103,7 +103,7 @@ Merger::Place Merger::place(std::uint32_t source, std::uint64_t key, std::uint64
   const std::uint32_t tag = tag_of(hash);
   const bool perhaps_known = (bucket.tags & tag) != 0 && in_memory(bucket.newest);
   const bool no_room = free_count_ == 0 || free_count_ + ready_count_ <= spare_count_;
-  if (perhaps_known || before_horizon(key) || memory_full() || no_room) [[unlikely]] {
+  if (perhaps_known || !key_after(key, horizon_key_) || memory_full() || no_room) [[unlikely]] {
     return place_carefully(source, key, now_ns);
   }
   return open(key, bucket, tag, now_ns);
@@ -122,7 +122,7 @@ Merger::Place Merger::place(std::uint32_t source, std::uint64_t key, std::uint64
     }
     position = entry.older;
   }
-  if (before_horizon(key) && horizon_is_fresh(now_ns)) {
+  if (!key_after(key, horizon_key_) && horizon_is_fresh(now_ns)) {
     ++stats_.parts_late;
     return {PartResult::late, 0};
   }
@@ -195,7 +195,7 @@ void Merger::evict_entries(std::uint64_t now_ns) {
     run_length = step < 2 * kStepMax ? run_length + 1 : 0;
     const std::uint32_t parts_mask = entry.state & 0xff;
     const bool two_sources = (parts_mask & (parts_mask - 1)) != 0;
-    const bool behind = has_horizon && ((horizon_key - entry.key) & kKeyMask) <= kKeyMask / 2;
+    const bool behind = has_horizon && !key_after(entry.key, horizon_key);
     const std::uint32_t closed_tick = entry.state >> 8 & kTickMask;
     const bool fresh = ((now_tick - closed_tick) & kTickMask) <= kMemoryTicks;
     if (behind || !fresh || !(two_sources || run_length >= kRunTrusted)) continue;

@@ -127,7 +127,6 @@ class Merger {
   void close_all(std::uint64_t now_ns);
   bool horizon_is_fresh(std::uint64_t now_ns) const;
   bool in_memory(std::uint32_t position) const { return position - floor_ < next_ - floor_; }
-  bool before_horizon(std::uint64_t key) const { return ((horizon_key_ - key) & kKeyMask) <= kKeyMask / 2; }
   bool memory_full() const { return next_ - floor_ > entry_mask_; }
   static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
   Bucket& bucket_of(std::uint64_t hash) { return buckets_[static_cast<std::uint32_t>(hash >> 32) & entry_mask_]; }

@@ -20,6 +20,8 @@ NANET_HD constexpr std::uint64_t event_key(std::uint32_t timestamp, std::uint8_t
   return std::uint64_t{timestamp} << 8 | fine_time;
 }
 NANET_HD constexpr std::uint32_t key_timestamp(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 8); }
+// Whether a comes after b on the circle of 2^40 keys. A key just half of it away comes before, as in wire::tick_difference().
+NANET_HD constexpr bool key_after(std::uint64_t a, std::uint64_t b) { return ((b - a) & kKeyMask) > std::uint64_t{1} << 39; }
 NANET_HD constexpr std::uint8_t key_fine_time(std::uint64_t key) { return static_cast<std::uint8_t>(key); }
 
 struct MergerConfig {

@@ -51,6 +51,15 @@ TEST(MergerMemory, WhatIsOlderThanTheMemoryIsLate) {
   EXPECT_EQ(rig.add(0, 1000 + 2990 * 100 + 1), PartResult::merged);  // after the horizon: an event of its own
 }
 
+TEST(MergerMemory, HalfTheCircleAwayIsBeforeTheHorizon) {
+  Rig rig({.source_count = 4, .open_events_max = 16});
+  for (std::uint64_t i = 0; i < 3000; ++i) rig.add_complete(1000 + i * 100, 1, 1, 4);
+  const std::uint64_t horizon = 1000 + (31 * 64 - 1) * 100;  // of 3000 events, 1024 fit; they are forgotten by 64
+  const std::uint64_t half = std::uint64_t{1} << 39;
+  EXPECT_EQ(rig.add(0, horizon + half), PartResult::late);
+  EXPECT_EQ(rig.add(0, horizon + half - 1), PartResult::merged);
+}
+
 TEST(MergerMemory, AWildTimestampHarmsNobodyElse) {
   Rig rig({.source_count = 4, .window_ns = 1'000, .open_events_max = 16});
   for (std::uint64_t i = 0; i < 5000; ++i) {
