@@ -26,9 +26,14 @@ std::span<std::byte> TxSlots::acquire() {
 }
 
 void collect_sent(flow::CompletionQueue& sent_queue, flow::Counters& counters, flow::Counter sent) {
-  std::uint64_t count = 0;
-  for (; sent_queue.peek() != nullptr; sent_queue.pop()) ++count;
+  std::uint64_t count = 0, events = 0, events_unsent = 0;
+  for (; const Completion* completion = sent_queue.peek(); sent_queue.pop()) {
+    ++count;
+    ((completion->status & status::error) == 0 ? events : events_unsent) += completion->event_count;
+  }
   if (count > 0) counters.add(sent, count);
+  if (events > 0) counters.add(flow::Counter::events_forwarded, events);
+  if (events_unsent > 0) counters.add(flow::Counter::events_unsent, events_unsent);
 }
 
 }  // namespace nanet::engine

@@ -28,6 +28,7 @@ TxRing::TxRing(const TxRingConfig& config)
     : region_(region_config(config)),
       descriptors_(reinterpret_cast<TxDescriptor*>(region_.data())),
       slots_(region_.data() + std::size_t{config.capacity} * sizeof(TxDescriptor)),
+      event_counts_(config.capacity),
       mask_(config.capacity - 1),
       slot_bytes_(config.slot_bytes),
       slot_stride_bytes_(stride_of(config)),

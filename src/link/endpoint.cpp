@@ -98,11 +98,11 @@ Endpoint parse_endpoint(std::string_view text) {
   return Endpoint{std::string(text.substr(0, scheme_end)), look_up(host, is_ipv6, whole), port};
 }
 
-void refuse_multicast(const std::string& link, const Endpoint& listen) {
-  if (!listen.address.is_multicast()) return;
-  throw SetupError("link " + link + " cannot listen on " + to_string(listen),
-                   "it is a multicast group, and " + listen.scheme + " joins none",
-                   "use udp:// or xdp://, or let the senders send to an address of this machine");
+std::optional<config::Problem> refuse_group(const std::string& link, const Endpoint& listen) {
+  if (!listen.address.is_multicast()) return std::nullopt;
+  return config::Problem{"endpoint", link + " cannot listen on " + to_string(listen),
+                         "it is a multicast group, and " + listen.scheme + " joins none",
+                         "use udp:// or xdp://, or let the senders send to an address of this machine"};
 }
 
 void refuse_ipv6(const std::string& link, const Endpoint& endpoint) {

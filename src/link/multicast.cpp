@@ -45,24 +45,28 @@ void put(sockaddr_storage& to, const Endpoint& endpoint) {
   std::memcpy(&to, &address, sizeof address);
 }
 
-// One address per sender, all of the group's family. Throws SetupError.
-void check(const Endpoint& group, const GroupJoin& join, const std::string& problem) {
-  if (join.senders.empty() && group.address.is_source_specific()) {
-    throw SetupError(problem, std::string(group.address.is_ipv6() ? "ff3x::/32" : "232.0.0.0/8") + " is for groups of known senders",
-                     "list the address of each in `senders`, no networks");
-  }
-  for (const IpAddress& sender : join.senders) {
-    if (sender.is_ipv6() == group.address.is_ipv6()) continue;
-    throw SetupError(problem, "its sender " + to_string(sender) + " is of another family", "use IPv4, or IPv6, for both");
-  }
-}
+std::string cannot_join(const std::string& link, const Endpoint& group) { return link + " cannot join " + to_string(group); }
 
 }  // namespace
 
+std::optional<config::Problem> GroupJoin::check(const std::string& link, const Endpoint& group) const {
+  if (senders.empty() && group.address.is_source_specific()) {
+    return config::Problem{"endpoint", cannot_join(link, group),
+                           std::string(group.address.is_ipv6() ? "ff3x::/32" : "232.0.0.0/8") + " is for groups of known senders",
+                           "list the address of each in `senders`, no networks"};
+  }
+  for (const IpAddress& sender : senders) {
+    if (sender.is_ipv6() == group.address.is_ipv6()) continue;
+    return config::Problem{"senders", cannot_join(link, group), "its sender " + to_string(sender) + " is of another family",
+                           "use IPv4, or IPv6, for both"};
+  }
+  return std::nullopt;
+}
+
 void join_group(const Socket& socket, const Endpoint& group, const GroupJoin& join, const std::string& interface,
                 const std::string& link_name) {
-  const std::string problem = "link " + link_name + " cannot join " + to_string(group);
-  check(group, join, problem);
+  const std::string link = "link " + link_name;
+  if (const auto broken = join.check(link, group)) throw SetupError(broken->problem, broken->why, broken->suggestion);
   const unsigned index = interface.empty() ? group.address.scope() : ::if_nametoindex(interface.c_str());
   int error = !interface.empty() && index == 0 ? ENODEV : 0;
   if (join.senders.empty() && error == 0) {
@@ -79,7 +83,7 @@ void join_group(const Socket& socket, const Endpoint& group, const GroupJoin& jo
     error = ask(socket, group, MCAST_JOIN_SOURCE_GROUP, request);
   }
   if (error != 0) {
-    throw SetupError(problem, error == ENODEV && interface.empty() ? "no route leads to it" : std::strerror(error),
+    throw SetupError(cannot_join(link, group), error == ENODEV && interface.empty() ? "no route leads to it" : std::strerror(error),
                      join_advice(error, group, interface, join));
   }
   set(socket, group.address, {IP_MULTICAST_ALL, kIpv6MulticastAll}, 0);

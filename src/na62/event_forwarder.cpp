@@ -37,8 +37,8 @@ void EventForwarder::take(std::span<const event::Event> events, std::uint64_t ar
       builder_->add_event(head, hits);  // an empty packet has room for any event
     }
     ++next_event_number_;
+    ++events_in_packet_;
   }
-  counters_.add(Counter::events_forwarded, events.size());
   if (cut > 0) counters_.add(Counter::events_forwarded_cut, cut);
 }
 
@@ -70,7 +70,7 @@ void EventForwarder::begin(std::uint64_t arrival_ns) {
 }
 
 void EventForwarder::post(std::size_t packet_bytes) {
-  slots_.post(builder_->finish(header(), packet_bytes).size(), oldest_arrival_ns_);
+  slots_.post(builder_->finish(header(), packet_bytes).size(), oldest_arrival_ns_, std::exchange(events_in_packet_, 0));
   builder_.reset();
   ++sequence_;
 }
@@ -80,8 +80,7 @@ void EventForwarder::post_markers(const wire::M2egpHeader& what) {
     wire::M2egpHeader marker = header();
     marker.run_start = what.run_start;
     marker.run_end = what.run_end;
-    const std::uint64_t now_ns = flow::clock_now_ns();
-    slots_.post(wire::make_m2egp_marker(slots_.acquire(), marker, next_event_number_).size(), now_ns);
+    slots_.post(wire::make_m2egp_marker(slots_.acquire(), marker, next_event_number_).size(), 0);  // it answers no packet
   }
 }
 

@@ -182,8 +182,9 @@ def test_a_receiver_that_is_gone_is_counted_at_the_sender(packets: list[bytes], 
     with served(file), EngineProcess(builder) as process, sender(port) as out:
         for packet in packets:
             out.send(packet)
-        wait_for(lambda: process.counters().get("events_forwarded") == EVENTS, "the last event")
+        wait_for(lambda: process.counters().get("events_unsent") == EVENTS, "the last event")
         result = process.stop()
+    assert (result["counters"]["events_forwarded"], result["losses"]["events_unsent"]) == (0, EVENTS)
     dropped = result["losses"]["answers_dropped"]
     assert dropped == result["counters"]["packets_forwarded"] == counts(result["links"][1], "slots")["no_receiver"]
     assert result["exit_code"] == 1

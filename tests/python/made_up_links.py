@@ -40,7 +40,7 @@ def run(**changes: Any) -> dict[str, Any]:
     link = dict.fromkeys(("rx_kernel_dropped", "rx_foreign", "rx_malformed"), 0) | {
         "rx_packets": ON_WIRE, "rx_bytes": PACKETS * PACKET_BYTES + hops.MARKERS * MARKER_BYTES,
     }  # fmt: skip
-    answers = {"tx_packets": ANSWERS, "tx_bytes": ANSWERS * ANSWER_BYTES, "tx_dropped": 0}
+    answers = {"tx_packets": ANSWERS, "tx_bytes": ANSWERS * ANSWER_BYTES, "tx_dropped": 0, "tx_refused": 0}
     emulator = {
         "packets_sent": PACKETS, "markers_sent": 6, "answer_packets": ANSWERS, "tx_dropped": 0, "answers_kernel_dropped": 0,
         "config": {"boards": 1, "events_per_packet": EVENTS_PER_PACKET},

@@ -111,6 +111,10 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "gateware://0.0.0.0:6200", "gateware": CARD}, "has no address of its own"),
         ({"endpoint": "gateware://239.1.2.3:6200"}, "(it is a multicast group, and gateware joins none) use udp://"),
         ({"endpoint": "ucx://239.1.2.3:6200"}, "ucx joins none"),
+        ({"endpoint": "udp://232.1.2.3:6200"}, "232.0.0.0/8 is for groups of known senders) list the address of each in `senders`"),
+        ({"endpoint": "udp://232.1.2.3:6200", "senders": ["10.0.0.0/8"]}, "232.0.0.0/8 is for groups of known senders"),
+        ({"endpoint": "udp://232.1.2.3:6200", "senders": ["fd00::1"]}, "its sender fd00::1 is of another family"),
+        ({"endpoint": "xdp://232.1.2.3:6200"}, "232.0.0.0/8 is for groups of known senders"),
         ({"endpoint": "dpdk://[ff02::9]:6200", "dpdk": OWN}, "dpdk joins none"),
         ({"endpoint": "gateware://10.0.0.1:6200", "packet_bytes_max": 8961}, "(the NIC takes 1 to 8960) lower it"),
         (

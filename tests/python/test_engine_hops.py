@@ -13,6 +13,7 @@ from nanet import _core
 from nanet.config import EngineConfig
 from nanet.config.errors import validated
 from nanet.metrics.engine import STATS_HELP
+from nanet.result import books
 from nanet.result.hops import IN_FLIGHT_S, Balance, EngineHops, interface_of, left_in_nodes, received, unexplained_text
 
 COUNTERS = [name for name, _, _ in _core.counter_table()]
@@ -62,6 +63,26 @@ def test_each_loss_is_named_at_its_hop() -> None:
         "answers": {"tx_dropped": 1},
     }
     assert balance["unexplained_packets"] == 0
+
+
+def test_answers_that_were_refused_did_not_go_on() -> None:
+    now = reading()
+    now["links"][1]["stats"] |= {"tx_refused": 40}  # of those that were sent
+    balance = Balance(config()).end(now)
+    hop = by_name(balance["hops"])["answers"]
+    assert (hop["in"], hop["out"], hop["named"]) == (100, 60, {"tx_refused": 40})
+    assert balance["unexplained_packets"] == 0
+
+
+def test_events_whose_packets_the_link_dropped_were_not_forwarded() -> None:
+    forward = config(answers=None, processor={"kind": "forward", "forward": {"endpoint": "udp://127.0.0.1:6300"}})
+    counts = {"events_answered": 0, "answers_sent": 0, "events_forwarded": 1584, "events_unsent": 16, "packets_forwarded": 100}
+    now = reading(**counts)
+    now["links"][1] = link("forward", tx_packets=99, tx_dropped=1)
+    balance = Balance(forward).end(now)
+    assert by_name(balance["hops"])["events"]["named"] == {"events_unsent": 16}
+    assert balance["unexplained_packets"] == 0
+    assert books.engine_losses(books.totals(now), merged=False) == {"events_unsent": 16, "answers_dropped": 1}
 
 
 @pytest.mark.parametrize(

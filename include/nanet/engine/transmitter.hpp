@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transmitter: takes descriptors up to the doorbell, gives them to the link as one batch, and writes the sent completions. With several
-// destinations each packet goes to all of them, from the same memory.
+// destinations each packet goes to all of them, from the same memory. A completion has the events of its packet, and status::error if the
+// link dropped the packet for any destination.
 //
-// Thread rules: one thread calls poll. The tag of a descriptor is the arrival time [ns] of the oldest packet it answers.
+// Thread rules: one thread calls poll. The tag of a descriptor is the arrival time [ns] of the oldest packet it answers; 0: it answers none, as a
+// marker, and is not timed.
 #pragma once
 
 #include <array>
@@ -40,6 +42,7 @@ class Transmitter {
   flow::LatencyHistogram residence_ns_;
   std::array<const TxDescriptor*, kBatch> descriptors_{};
   std::array<link::TxPacket, kBatch * kDestinationsMax> packets_{};
+  std::array<bool, kBatch> dropped_{};
 };
 
 }  // namespace nanet::engine

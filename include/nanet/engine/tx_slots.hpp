@@ -23,7 +23,7 @@ struct TxCounters {
   flow::Counter waited = flow::Counter::answers_waited;
 };
 
-// Takes the packet_sent completions that have come back. One thread, the queue's consumer.
+// Takes the packet_sent completions that have come back, and counts their events as forwarded or unsent. One thread, the queue's consumer.
 void collect_sent(flow::CompletionQueue& sent_queue, flow::Counters& counters, flow::Counter sent);
 
 class TxSlots {
@@ -36,8 +36,11 @@ class TxSlots {
   // Room for the next packet. Waits while there is none.
   std::span<std::byte> acquire();
 
-  // Describes the packet written into what acquire() gave. arrival_ns: when the oldest packet that it answers came.
-  void post(std::size_t bytes, std::uint64_t arrival_ns) { ring_.post(static_cast<std::uint32_t>(bytes), 0, arrival_ns); }
+  // Describes the packet written into what acquire() gave. arrival_ns: when the oldest packet that it answers came; 0: it answers none. event_count: events that
+  // are sent on in it.
+  void post(std::size_t bytes, std::uint64_t arrival_ns, std::uint32_t event_count = 0) {
+    ring_.post(static_cast<std::uint32_t>(bytes), 0, arrival_ns, event_count);
+  }
 
   // Sends what is posted.
   void ring_doorbell() { ring_.ring_doorbell(); }

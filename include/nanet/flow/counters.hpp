@@ -107,10 +107,11 @@ namespace nanet::flow {
   X(answers_sent, "packets", "answer packets given to the link")                                            \
   X(answers_waited, "packets", "had to wait for a free TX descriptor")                                      \
   /* forwarding */                                                                                          \
-  X(events_forwarded, "events", "written into packets for the next node")                                   \
-  X(events_forwarded_cut, "events", "forwarded with their first 128 hits only")                             \
+  X(events_forwarded, "events", "in packets for the next node that the link took")                          \
+  X(events_forwarded_cut, "events", "written for the next node with their first 128 hits only")             \
   X(packets_forwarded, "packets", "packets of events (and run markers) given to the link")                  \
-  X(forwards_waited, "packets", "had to wait for a free TX descriptor")
+  X(forwards_waited, "packets", "had to wait for a free TX descriptor")                                     \
+  X(events_unsent, "events", "in packets for the next node that the link dropped")
 
 enum class Counter : std::uint16_t {
 #define X(name, unit, help) name,

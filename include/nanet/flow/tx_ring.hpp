@@ -55,14 +55,15 @@ class TxRing {
     return {slot_of(posted_), slot_bytes_};
   }
 
-  // Producer. Describes the slot that slot() gave. bytes <= slot_bytes().
-  void post(std::uint32_t bytes, std::uint32_t destination, std::uint64_t tag) {
+  // Producer. Describes the slot that slot() gave. bytes <= slot_bytes(). event_count: events in it, for whoever keeps books of them.
+  void post(std::uint32_t bytes, std::uint32_t destination, std::uint64_t tag, std::uint32_t event_count = 0) {
     assert(bytes <= slot_bytes_ && posted_ - completed_seen_ <= mask_);
     TxDescriptor& descriptor = descriptors_[posted_ & mask_];
     descriptor.address = reinterpret_cast<std::uintptr_t>(slot_of(posted_));
     descriptor.bytes = bytes;
     descriptor.destination = destination;
     descriptor.tag = tag;
+    event_counts_[posted_ & mask_] = event_count;
     ++posted_;
     std::atomic_ref(descriptor.sequence).store(posted_, std::memory_order_release);
   }
@@ -77,6 +78,11 @@ class TxRing {
   // Consumer. The next descriptors before the doorbell, oldest first; returns how many were written to `out`. They and
   // their payloads stay until complete().
   std::uint32_t poll(std::span<const TxDescriptor*> out);
+
+  // Consumer. Events in what a polled descriptor describes; 0: no one said.
+  std::uint32_t event_count(const TxDescriptor& descriptor) const {
+    return event_counts_[static_cast<std::size_t>(&descriptor - descriptors_)];
+  }
 
   // Consumer. Frees the `count` oldest polled descriptors; at most those polled and not completed yet.
   void complete(std::uint32_t count) {
@@ -107,6 +113,7 @@ class TxRing {
   Region region_;
   TxDescriptor* descriptors_;
   std::byte* slots_;
+  std::vector<std::uint32_t> event_counts_;  // by descriptor; not in the region, as no NIC needs it
   std::uint32_t mask_;
   std::uint32_t slot_bytes_;
   std::size_t slot_stride_bytes_;

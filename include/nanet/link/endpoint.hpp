@@ -9,8 +9,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "nanet/config/setting.hpp"
 
 namespace nanet::link {
 
@@ -95,8 +98,8 @@ struct Endpoint {
 // the name has no IPv4 address.
 Endpoint parse_endpoint(std::string_view text);
 
-// Throws SetupError for a multicast group, of which a link that does not join it receives nothing.
-void refuse_multicast(const std::string& link, const Endpoint& listen);
+// A multicast group, of which a link that does not join it receives nothing. link: "link boards".
+std::optional<config::Problem> refuse_group(const std::string& link, const Endpoint& listen);
 
 // Throws SetupError for an IPv6 address, at a link that writes and reads IPv4 headers only.
 void refuse_ipv6(const std::string& link, const Endpoint& endpoint);

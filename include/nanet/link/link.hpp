@@ -47,7 +47,24 @@ struct TxPacket {
   const std::byte* data;
   std::uint32_t bytes;
   std::uint32_t destination;  // index in the link's table of destinations
+  bool* dropped = nullptr;    // becomes true if it is in tx_dropped when send() returns; null: no one asks
 };
+
+inline void tell_dropped(std::span<const TxPacket> packets) {
+  for (const TxPacket& packet : packets) {
+    if (packet.dropped != nullptr) *packet.dropped = true;
+  }
+}
+
+// Of a link that knows how many it dropped, and not which: the last ones that it has not told yet stand for them.
+inline void tell_dropped(std::span<const TxPacket> packets, std::uint64_t count) {
+  for (; count != 0 && !packets.empty(); packets = packets.first(packets.size() - 1)) {
+    const bool* const dropped = packets.back().dropped;
+    if (dropped != nullptr && *dropped) continue;
+    tell_dropped(packets.last(1));
+    --count;
+  }
+}
 
 // Totals since start. Every loss has a name here.
 struct LinkStats {
@@ -115,7 +132,7 @@ class Link {
   // The receiving thread returns what receive() has lent it, in any order. Only for links with payload memory.
   virtual void give_back(std::span<const PlacedPacket> packets) { static_cast<void>(packets); }
 
-  // Sends all packets, or counts why not. The payloads may be reused when it returns.
+  // Sends all packets, or counts why not, and tells whoever asks. The payloads may be reused when it returns.
   virtual void send(std::span<const TxPacket> packets, std::uint64_t now_ns) = 0;
 
   // Sleeps until something may be there to receive, at most timeout_ns.
@@ -129,7 +146,7 @@ class Link {
   // What became of packets inside the NIC, where it does more with them than receive and send. Reading may take milliseconds.
   virtual std::vector<NicCounts> nic_counts() const { return {}; }
 
-  // Nothing will ever come again: the end of a file.
+  // Nothing will ever come again: the end of a file, or of a simulated torus.
   virtual bool finished() const { return false; }
 
   // What is not taken stays where it is, for as long as it takes. A caller without room should leave it; network packets have to be read and

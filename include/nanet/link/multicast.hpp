@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct GroupSending {
 struct GroupJoin {
   // Only packets of these senders, of the group's family (source-specific: IGMPv3, MLDv2); none: of any.
   std::vector<IpAddress> senders;
+
+  // Whether that group can be joined so, as far as can be said without a kernel. link: "link boards".
+  std::optional<config::Problem> check(const std::string& link, const Endpoint& group) const;
 };
 
 }  // namespace nanet::link

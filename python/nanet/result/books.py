@@ -145,6 +145,7 @@ def engine_losses(counters: Mapping[str, int], *, merged: bool) -> dict[str, int
     names = [
         "events_discarded",
         "events_unjudged",
+        "events_unsent",
         *unlike,
         "packets_bad_body",
         *CUTS,

@@ -149,8 +149,11 @@ def slices(counters: Mapping[str, int]) -> Hop:
 
 
 def answers(written: int, stats: Mapping[str, int]) -> Hop:
-    """Packets given to the link that sends, against those that it sent."""
-    return Hop("answers", written, int(stats["tx_packets"]), {"tx_dropped": int(stats["tx_dropped"])})
+    """Packets given to the link that sends, against those that it sent and that no one refused."""
+    refused = int(stats["tx_refused"])  # of tx_packets
+    return Hop(
+        "answers", written, int(stats["tx_packets"]) - refused, {"tx_dropped": int(stats["tx_dropped"]), "tx_refused": refused}
+    )
 
 
 class NodeCounts:
@@ -280,7 +283,7 @@ class EngineHops:
             return hops + (self._answers(reading) if config.answers is not None else [])
         merged = config.processor.merge is not None
         hops += [event_building(counters)] if merged else []
-        hops += _events(counters, merged=merged, done=int(counters[done]))
+        hops += _events(counters, merged=merged, done=done)
         return [*hops, *self._answers(reading)]
 
     def _interface(self, name: str) -> Hop:
@@ -358,14 +361,15 @@ def _link(links: Sequence[LinkReading]) -> Hop:
     return Hop("link", given + sum(named.values()), given, named)
 
 
-def _events(counters: Mapping[str, int], *, merged: bool, done: int) -> list[Hop]:
-    """Events that were built, or came whole, against those that were answered or sent on."""
+def _events(counters: Mapping[str, int], *, merged: bool, done: str) -> list[Hop]:
+    """Events that were built, or came whole, against those that were answered or sent on. done: the counter of these."""
     closed = sum(int(counters[name]) for name in ("events_complete", "events_missing_parts", "events_overflow"))
     if merged and counters["events_unjudged"]:
         return []  # a GPU that was given up keeps open events, which nothing counts as closed
-    names = ("events_discarded", "events_unjudged") if merged else ("events_discarded", "events_unjudged", "events_bad_body")
+    names = ["events_discarded", "events_unjudged", *([] if merged else ["events_bad_body"])]
+    names += ["events_unsent"] if done == "events_forwarded" else []
     named = {name: int(counters.get(name, 0)) for name in names}
-    return [Hop("events", closed if merged else int(counters["events_received"]), done, named, "events")]
+    return [Hop("events", closed if merged else int(counters["events_received"]), int(counters[done]), named, "events")]
 
 
 def interface_of(link: LinkConfig) -> str | None:

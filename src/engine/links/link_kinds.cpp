@@ -115,10 +115,13 @@ std::optional<Problem> refuse_socket_keys(const LinkConfig& config) {
 }
 
 std::optional<Problem> refuse_groups(const LinkConfig& config) {
-  if (!link::parse_endpoint(config.endpoint).address.is_multicast()) return std::nullopt;
-  return Problem{"endpoint", link_named(config) + " cannot listen on " + config.endpoint,
-                 "it is a multicast group, and " + scheme_of(config) + " joins none",
-                 "use udp:// or xdp://, or let the senders send to an address of this machine"};
+  return link::refuse_group(link_named(config), link::parse_endpoint(config.endpoint));
+}
+
+std::optional<Problem> check_group(const LinkConfig& config) {
+  const link::Endpoint listen = link::parse_endpoint(config.endpoint);
+  const link::GroupJoin join{group_senders(config, listen)};
+  return listen.address.is_multicast() ? join.check(link_named(config), listen) : std::nullopt;
 }
 
 std::optional<Problem> refuse_longer(const LinkConfig& config, std::uint32_t bytes_most, std::string why, std::string suggestion) {

@@ -13,6 +13,7 @@
 #include "nanet/config/read.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/link/endpoint.hpp"
+#include "nanet/link/multicast.hpp"
 
 #define NANET_LINKS(X) X(udp) X(xdp) X(dpdk) X(ucx) X(gateware) X(torus) X(pcap)
 
@@ -45,6 +46,9 @@ LinkRoom packet_room(const LinkConfig& config);
 
 // A kind that joins no multicast group.
 std::optional<config::Problem> refuse_groups(const LinkConfig& config);
+
+// A kind that joins them.
+std::optional<config::Problem> check_group(const LinkConfig& config);
 
 // Packets longer than the link takes.
 std::optional<config::Problem> refuse_longer(const LinkConfig& config, std::uint32_t bytes_most, std::string why,

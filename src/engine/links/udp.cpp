@@ -28,6 +28,7 @@ std::uint32_t udp_queues(const LinkConfig& config) { return section_of<link::Udp
 std::optional<config::Problem> udp_rules(const LinkConfig& config) {
   const auto udp = section_of<link::UdpConfig>(config);
   if (auto broken = udp.check()) return broken;
+  if (auto broken = check_group(config)) return broken;
   if (udp.steer_by == link::SteerBy::key && udp.key_at + udp.key_bytes > config.packet_bytes_max) {
     return config::Problem{
         "key_at", "the key of link '" + config.name + "' ends at " + std::to_string(udp.key_at + udp.key_bytes) + " B",

@@ -30,6 +30,7 @@ std::optional<config::Problem> xdp_rules(const LinkConfig& config) {
     if (auto broken = refuse_longer(config, kInPlaceBytesMax, "a payload in place lies in one frame", suggestion)) return broken;
   }
   if (auto broken = refuse_socket_keys(config)) return broken;
+  if (auto broken = check_group(config)) return broken;
   return refuse_long_packets(config);
 }
 

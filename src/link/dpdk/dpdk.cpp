@@ -81,7 +81,9 @@ const DpdkConfig& checked(const DpdkConfig& config) {
     throw SetupError(who + " cannot listen on " + to_string(*config.listen), "it needs an address of its own and a port, not 0",
                      "write an address that no machine has, as in dpdk://10.0.0.2:6200 or dpdk://[2001:db8::2]:6200");
   }
-  if (config.listen) refuse_multicast(config.name, *config.listen);
+  if (config.listen) {
+    if (const auto broken = refuse_group(who, *config.listen)) throw SetupError(broken->problem, broken->why, broken->suggestion);
+  }
   for (const Endpoint& destination : config.destinations) {
     if (destination.port == 0 || destination.address.is_any()) {
       throw SetupError(who + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",
@@ -172,6 +174,7 @@ class DpdkLink final : public Link {
       sender_->send(packets, now_ns);
     } else {
       sent_to_nowhere_.add(packets.size());
+      tell_dropped(packets);
     }
   }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 
 #include "eal.hpp"
 
@@ -37,7 +36,7 @@ void Sender::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
   if (packets.empty()) return;
   waiting_since_ = 0;
   if (!take_queue()) {
-    dropped_.add(packets.size());
+    drop(packets);
     return;
   }
   while (!packets.empty()) {
@@ -58,17 +57,20 @@ bool Sender::take_queue() {
 
 void Sender::send_burst(std::span<const TxPacket> packets) {
   std::array<rte_mbuf*, kBurst> frames;
-  std::array<std::uint32_t, kBurst> payload_bytes;
   const auto asked = static_cast<std::uint32_t>(packets.size());
   if (rte_pktmbuf_alloc_bulk(device_.tx_pool(), frames.data(), asked) != 0) {
-    dropped_.add(asked);
+    drop(packets);
     return;
   }
+  std::array<const TxPacket*, kBurst> written;
   std::uint32_t count = 0;
   for (const TxPacket& packet : packets) {
-    if (packet.destination >= templates_.size() || packet.bytes > device_.payload_bytes_max()) continue;
+    if (packet.destination >= templates_.size() || packet.bytes > device_.payload_bytes_max()) {
+      drop({&packet, 1});
+      continue;
+    }
     write_frame(*frames[count], packet);
-    payload_bytes[count++] = packet.bytes;
+    written[count++] = &packet;
   }
   std::uint32_t sent = 0;
   while (sent < count) {
@@ -79,8 +81,15 @@ void Sender::send_burst(std::span<const TxPacket> packets) {
   }
   rte_pktmbuf_free_bulk(frames.data() + sent, asked - sent);  // what was not taken, and what was not needed
   packets_.add(sent);
-  bytes_.add(std::accumulate(payload_bytes.begin(), payload_bytes.begin() + sent, std::uint64_t{0}));
-  dropped_.add(asked - sent);
+  std::uint64_t bytes = 0;
+  for (std::uint32_t k = 0; k < sent; ++k) bytes += written[k]->bytes;
+  bytes_.add(bytes);
+  for (std::uint32_t k = sent; k < count; ++k) drop({written[k], 1});
+}
+
+void Sender::drop(std::span<const TxPacket> packets) {
+  dropped_.add(packets.size());
+  tell_dropped(packets);
 }
 
 void Sender::write_frame(rte_mbuf& frame, const TxPacket& packet) {

@@ -32,6 +32,7 @@ class Sender {
 
   bool take_queue();
   void send_burst(std::span<const TxPacket> packets);
+  void drop(std::span<const TxPacket> packets);
   void write_frame(rte_mbuf& frame, const TxPacket& packet);
   bool wait_a_little();
 

@@ -108,6 +108,7 @@ void CardLink::send(std::span<const TxPacket> packets, std::uint64_t) {
       tx_bytes_.add(packet.bytes);
     } else {
       tx_dropped_.add(1);
+      tell_dropped({&packet, 1});
     }
   }
 }

@@ -111,8 +111,25 @@ std::size_t GatewareLink::frames_ahead() const {
 }
 
 bool GatewareLink::is_busy() const {
-  return nic_->receiver.has_buffer() || frames_ahead() != 0 || nic_->model.cycle() < busy_until_ || nic_->driver.under_way() != 0;
+  return nic_->receiver.has_buffer() || is_unseen_ || frames_ahead() != 0 || nic_->model.cycle() < busy_until_ ||
+         nic_->driver.under_way() != 0;
 }
+
+// Reading takes time of the NIC, longer than a packet is in flight. What has come to the host meanwhile is to be looked for, and a frame that went in
+// may have ended at any moment of it. Nothing else makes the NIC busier, so one that is read without end comes to rest all the same.
+class GatewareLink::Reading {
+ public:
+  explicit Reading(const GatewareLink& link) : link_(link), moved_(link.frames_ahead() != 0) { link.is_unseen_ = link.is_busy(); }
+  ~Reading() {
+    if (moved_) link_.busy_until_ = link_.nic_->model.cycle() + link_.quiet_cycles_;
+  }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  const GatewareLink& link_;
+  const bool moved_;
+};
 
 void GatewareLink::learn(std::uint32_t address, std::uint16_t port) {
   if (address == 0) return;
@@ -173,14 +190,18 @@ void GatewareLink::forget_time_between_runs(std::uint64_t now_ns) {
 }
 
 RxBatch GatewareLink::receive(std::span<std::byte> room, std::span<RxPacket> packets, std::uint64_t now_ns) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   RxBatch batch;
   NicReceiver& receiver = nic_->receiver;
   if (!receiver.take_buffer()) take_from_wires(now_ns);  // so all that is in flight fits into the buffers
   constexpr std::uint32_t kStep = 32;                    // cycles between two looks at the completion queue
   for (std::uint32_t cycles = 0;; cycles += kStep) {
     if (frames_ahead() != 0) busy_until_ = nic_->model.cycle() + quiet_cycles_;
-    if (receiver.take_buffer()) receiver.hand_on(batch, room, packets, peers_);
+    if (receiver.take_buffer()) {
+      receiver.hand_on(batch, room, packets, peers_);
+    } else {
+      is_unseen_ = false;
+    }
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kStep);
   }
@@ -221,8 +242,9 @@ void GatewareLink::give_to_wire(std::size_t port, std::uint64_t now_ns) {
 }
 
 void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   ++own_.tx_calls;
+  const std::uint64_t dropped_before = dropped();
   std::size_t given = 0;
   std::uint64_t cycles = 0;
   // A completion says that a frame has left the engine; its last words are still in flight to the wire.
@@ -240,28 +262,38 @@ void GatewareLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns)
     if ((cycles += kStep) > kSendBytes / nanet::gateware::bytes_per_cycle(nic_->model.line())) break;
   }
   own_.tx_dropped += packets.size() - given;
+  tell_dropped(packets, dropped() - dropped_before);
   if (frames_ahead() != 0) busy_until_ = nic_->model.cycle() + quiet_cycles_;
+}
+
+std::uint64_t GatewareLink::dropped() const {
+  std::uint64_t total = own_.tx_dropped;
+  for (const auto& wire : wires_) total += wire->stats().tx_dropped;
+  return total;
 }
 
 void GatewareLink::wait(std::uint64_t timeout_ns) {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_in_turn();
     if (is_busy()) return;
   }
   for (const auto& wire : wires_) wire->wait(timeout_ns / wires_.size());
 }
 
 bool GatewareLink::finished() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   const bool at_end = std::all_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->finished(); });
   return at_end && rounds_.empty() && !is_busy();
 }
 
 LinkStats GatewareLink::stats() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   LinkStats stats = own_;
-  nic_->receiver.add_stats(stats);
-  if (node_) node_->add_stats(stats);
+  {
+    const Reading reading(*this);
+    nic_->receiver.add_stats(stats);
+    if (node_) node_->add_stats(stats);
+  }
   for (const auto& one : wires_) {
     const LinkStats wire = one->stats();
     stats.rx_kernel_dropped += wire.rx_kernel_dropped;
@@ -275,25 +307,22 @@ LinkStats GatewareLink::stats() const {
 }
 
 std::optional<NicTimes> GatewareLink::nic_times() const {
-  const std::lock_guard lock(mutex_);
-  const bool busy = is_busy();
-  NicTimes times = nic_->receiver.times("RTL, simulated");
-  // Reading takes longer than a packet is in flight: one may have started meanwhile.
-  if (busy) busy_until_ = nic_->model.cycle() + quiet_cycles_;
-  return times;
+  const auto lock = lock_in_turn();
+  const Reading reading(*this);
+  return nic_->receiver.times("RTL, simulated");
 }
 
 std::vector<NicCounts> GatewareLink::nic_counts() const {
   if (!node_) return {};
-  const std::lock_guard lock(mutex_);
-  const bool busy = is_busy();
+  const auto lock = lock_in_turn();
+  const bool busy = is_busy();  // before the reading, which makes it so
+  const Reading reading(*this);
   std::vector<NicCounts> groups = node_->counts();
   for (std::uint32_t port = 0; port < wires_.size(); ++port) {
     groups.push_back({"wire", port, {{"frames", nic_->model.wire_in(port).sent()}, {"held", rounds_.waiting(port)}}});
   }
   const NicReceiver& receiver = nic_->receiver;
   groups.push_back({"given", {}, {{"packets", receiver.packets()}, {"events", receiver.events()}, {"busy", busy ? 1U : 0U}}});
-  if (busy) busy_until_ = nic_->model.cycle() + quiet_cycles_;  // as in nic_times()
   return groups;
 }
 
@@ -315,7 +344,7 @@ std::vector<std::string> GatewareLink::notes() const {
 }
 
 std::uint64_t GatewareLink::stray_count() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_in_turn();
   return nic_->model.bus().stray_count();
 }
 

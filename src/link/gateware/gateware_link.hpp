@@ -63,10 +63,19 @@ class GatewareLink final : public Link {
   void give_to_wires(std::uint64_t now_ns);
   void give_to_wire(std::size_t port, std::uint64_t now_ns);
   std::size_t frames_ahead() const;  // of the busiest wire
-  bool is_busy() const;              // something is, or may be, in flight in the NIC
+  std::uint64_t dropped() const;     // of what was to be sent, here and by the wires
+  class Reading;
+  bool is_busy() const;  // something is, or may be, in flight in the NIC
+
+  // The mutex, in turn: the thread that receives gives it up for a moment only, too short for another one to wake up and take it.
+  std::unique_lock<std::mutex> lock_in_turn() const {
+    const std::lock_guard next(next_);
+    return std::unique_lock(mutex_);
+  }
 
   const GatewareConfig config_;
   std::vector<std::unique_ptr<Link>> wires_;  // by port
+  mutable std::mutex next_;                   // whoever is the next one to have mutex_
   mutable std::mutex mutex_;  // over all that follows: receive, send, stats, nic_times and nic_counts let the NIC's time go on
   std::unique_ptr<Nic> nic_;
   std::optional<Node> node_;  // where events are merged
@@ -74,6 +83,7 @@ class GatewareLink final : public Link {
   std::uint64_t quiet_cycles_ = 0;  // longer than anything is in flight after its frame has ended
   std::vector<Peer> peers_;         // the NIC knows one by its address, so of one that uses several ports the port is not known
   mutable std::uint64_t busy_until_ = 0;  // cycle
+  mutable bool is_unseen_ = false;        // something may have come to the host while registers were read
   bool may_be_marked_ = false;            // frames came since the node was asked for markers
   std::uint64_t markers_ = 0;             // of runs, that the node has seen
   std::uint64_t arrived_ns_ = 0;          // the last frame, by the host's clock; 0: and the node has been told to forget it since

@@ -228,6 +228,7 @@ void Km3Link::send(std::span<const TxPacket> packets, std::uint64_t) {
   const auto lock = lock_in_turn();
   ++own_.tx_calls;
   own_.tx_dropped += packets.size();
+  tell_dropped(packets);
 }
 
 void Km3Link::wait(std::uint64_t timeout_ns) {

@@ -83,7 +83,10 @@ RxBatch PcapLink::receive(std::span<std::byte> room, std::span<RxPacket> packets
   return batch;
 }
 
-void PcapLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) { tx_dropped_.add(packets.size()); }
+void PcapLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) {
+  tx_dropped_.add(packets.size());
+  tell_dropped(packets);
+}
 
 void PcapLink::wait(std::uint64_t timeout_ns) {
   const std::uint64_t due_in_ns = due_ns_ > now_ns_ ? due_ns_ - now_ns_ : 0;

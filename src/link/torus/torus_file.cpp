@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -23,6 +24,13 @@ constexpr std::size_t kTorusPage = 4096;
 constexpr std::size_t kTorusHostBytes = (sizeof(TorusHost) + kTorusPage - 1) / kTorusPage * kTorusPage;
 
 constexpr const char* kServe = "start nanet torus serve, or name its file";
+
+// Why the system refused, within the brackets of an error line.
+std::string refusal(int error) {
+  std::string text = std::strerror(error);
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 std::size_t torus_file_bytes(std::uint32_t nodes) { return kTorusPage + nodes * (kTorusHostBytes + kTorusNodeBytes); }
 
@@ -58,7 +66,7 @@ void remove_left(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) {
     if (errno == ENOENT) return;
-    throw SetupError("the torus has no place at " + path, std::strerror(errno), "name another file");
+    throw SetupError("the torus has no place at " + path, refusal(errno), "name another file");
   }
   const bool left = is_torus(read_head(file)), in_use = is_locked(file, 0);
   ::close(file);
@@ -85,7 +93,7 @@ TorusFile TorusFile::create(const std::string& path, const std::array<std::uint3
   TorusFile made(path, ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   const std::size_t bytes = torus_file_bytes(shape[0] * shape[1] * shape[2]);
   if (made.file_ < 0 || !lock_byte(made.file_, 0) || ::ftruncate(made.file_, static_cast<off_t>(bytes)) != 0)
-    throw SetupError("the torus has no place at " + path, std::strerror(errno), "name another file, best in /dev/shm");
+    throw SetupError("the torus has no place at " + path, refusal(errno), "name another file, best in /dev/shm");
   made.is_owner_ = true;
   made.map(bytes);
   for (std::uint32_t node = 0; node < shape[0] * shape[1] * shape[2]; ++node)
@@ -104,7 +112,7 @@ TorusFile TorusFile::create(const std::string& path, const std::array<std::uint3
 TorusFile TorusFile::open(const std::string& path, const std::string& link) {
   const std::string problem = "link " + link + " has no torus";
   TorusFile found(path, ::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (found.file_ < 0) throw SetupError(problem, path + ": " + std::strerror(errno), kServe);
+  if (found.file_ < 0) throw SetupError(problem, path + ": " + refusal(errno), kServe);
   const TorusHead head = read_head(found.file_);
   if (!is_torus(head)) throw SetupError(problem, path + " is none", kServe);
   if (head.version != kTorusVersion || head.host_bytes != sizeof(TorusHost))
@@ -122,7 +130,7 @@ TorusFile TorusFile::open(const std::string& path, const std::string& link) {
 void TorusFile::map(std::size_t bytes) {
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (at == MAP_FAILED)
-    throw SetupError("the torus at " + path_ + " cannot be mapped", std::strerror(errno), "allow this process more memory");
+    throw SetupError("the torus at " + path_ + " cannot be mapped", refusal(errno), "allow this process more memory");
   memory_ = {static_cast<std::byte*>(at), bytes};
 }
 

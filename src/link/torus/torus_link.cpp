@@ -272,6 +272,7 @@ void TorusLink::send(std::span<const TxPacket> packets, std::uint64_t now_ns) {
       }
     }
     count(fate, packet.bytes);
+    if (fate != Fate::gone) tell_dropped({&packet, 1});
   }
 }
 
@@ -349,6 +350,9 @@ std::vector<std::string> TorusLink::notes() const {
   return {"link " + config_.name + ": nothing goes over its torus (the simulation of " + config_.file +
           " has ended) start nanet torus serve, and then this again"};
 }
+
+// One that ended does not come back: another has another file, and other keys. What has landed is still here, and is received.
+bool TorusLink::finished() const { return !file_.is_served(); }
 
 std::string TorusLink::path() const {
   return "node " + std::to_string(config_.listen->address.ipv4()) + " of a simulated torus " + file_.head().shape_text() + ", " +

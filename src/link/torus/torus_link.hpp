@@ -26,6 +26,7 @@ class TorusLink final : public Link {
   void wait(std::uint64_t timeout_ns) override;
   LinkStats stats() const override;
   std::vector<NicCounts> nic_counts() const override;
+  bool finished() const override;
   bool keeps_packets() const override { return true; }
   Endpoint local() const override { return *config_.listen; }
   std::string path() const override;

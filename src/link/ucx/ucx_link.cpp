@@ -137,7 +137,10 @@ bool UcxLink::take_from(std::uint32_t ring_index, RxRoom& out) {
   return true;
 }
 
-void UcxLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) { tx_dropped_.add(packets.size()); }
+void UcxLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) {
+  tx_dropped_.add(packets.size());
+  tell_dropped(packets);
+}
 
 void UcxLink::wait(std::uint64_t timeout_ns) {
   if (worker_.progress()) return;

@@ -96,6 +96,7 @@ void UdpLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) 
     sender_->send(packets);
   } else {
     sent_to_nowhere_.fetch_add(packets.size(), std::memory_order_relaxed);
+    tell_dropped(packets);
   }
 }
 

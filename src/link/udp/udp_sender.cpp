@@ -87,12 +87,12 @@ void UdpSender::send(std::span<const TxPacket> packets) {
   attempts_ = 0;
   while (!packets.empty()) {
     if (packets[0].destination >= destinations_.size()) {
-      dropped_.add(1);
+      dropped(packets.first(1));
       packets = packets.subspan(1);
       continue;
     }
     fill(packets);
-    packets = packets.subspan(flush(destinations_[packets[0].destination]));
+    packets = packets.subspan(flush(packets, destinations_[packets[0].destination]));
   }
 }
 
@@ -166,8 +166,9 @@ void UdpSender::write_message(std::span<const TxPacket> packets, const Group& gr
   }
 }
 
-// Sends the messages. Returns the number of packets that are settled: sent or dropped; the rest has to be grouped again.
-std::size_t UdpSender::flush(Destination& destination) {
+// Sends the messages, which are of the first packets. Returns the number of those that are settled: sent or dropped; the rest has to be grouped
+// again.
+std::size_t UdpSender::flush(std::span<const TxPacket> packets, Destination& destination) {
   std::size_t settled = 0;
   for (std::uint32_t m = 0; m < message_count_;) {
     const int result = ::sendmmsg(destination.fd, &headers_[m], message_count_ - m, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -185,12 +186,12 @@ std::size_t UdpSender::flush(Destination& destination) {
       case Verdict::again: break;
       case Verdict::drop_message:
         attempts_ = 0;
-        dropped(groups_[m]);
+        dropped(packets.subspan(settled, groups_[m].packet_count));
         settled += groups_[m++].packet_count;
         break;
       case Verdict::drop_all:
         for (; m < message_count_; ++m) {
-          dropped(groups_[m]);
+          dropped(packets.subspan(settled, groups_[m].packet_count));
           settled += groups_[m].packet_count;
         }
         break;
@@ -233,7 +234,10 @@ void UdpSender::sent(const Group& group) {
   bytes_.add(group.bytes);
 }
 
-void UdpSender::dropped(const Group& group) { dropped_.add(group.packet_count); }
+void UdpSender::dropped(std::span<const TxPacket> packets) {
+  dropped_.add(packets.size());
+  tell_dropped(packets);
+}
 
 void UdpSender::add_stats(LinkStats& stats) const {
   stats.tx_packets = packets_.value();

@@ -52,11 +52,11 @@ class UdpSender {
   std::size_t fill(std::span<const TxPacket> packets);
   Group group(std::span<const TxPacket> packets, const Destination& destination) const;
   void write_message(std::span<const TxPacket> packets, const Group& group, Destination& destination);
-  std::size_t flush(Destination& destination);
+  std::size_t flush(std::span<const TxPacket> packets, Destination& destination);
   enum class Verdict : std::uint8_t { again, drop_message, drop_all, regroup };
   Verdict judge(Destination& destination, const Group& group, int error);
   void sent(const Group& group);
-  void dropped(const Group& group);
+  void dropped(std::span<const TxPacket> packets);
 
   std::string name_;
   std::uint64_t tx_wait_ns_;

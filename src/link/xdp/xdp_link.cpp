@@ -303,6 +303,7 @@ void XdpLink::send(std::span<const TxPacket> packets, std::uint64_t /*now_ns*/) 
     sender_->send(packets);
   } else {
     sent_to_nowhere_.add(packets.size());
+    tell_dropped(packets);
   }
 }
 

@@ -32,12 +32,15 @@ void XdpSender::send(std::span<const TxPacket> packets) {
   Call call;
   reclaim();
   for (const TxPacket& packet : packets) {
-    if (!put(packet, call)) ++call.dropped;
+    if (put(packet, call)) continue;
+    ++call.dropped;
+    tell_dropped({&packet, 1});
   }
   flush(call);
   // One that went into the ring in an earlier call is in tx_packets already: one of this call stands for it.
   const std::uint64_t refused = std::min(refused_, call.packets);
   refused_ -= refused;
+  tell_dropped(packets, refused);
   call.packets -= refused;
   call.dropped += refused;
   packets_.add(call.packets);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -29,7 +30,9 @@ class MemoryLink final : public link::Link {
   std::deque<Incoming> incoming;
   std::vector<Bytes> outgoing;
   std::size_t room_bytes = 4096;
-  bool keeps = false;  // keeps_packets()
+  bool keeps = false;            // keeps_packets()
+  bool ends = false;             // finished() once nothing is left
+  std::size_t takes = SIZE_MAX;  // packets to be sent; those after them are dropped
 
   std::size_t min_room_bytes() const override { return room_bytes; }
 
@@ -51,8 +54,15 @@ class MemoryLink final : public link::Link {
 
   std::span<const link::IpAddress> peers() const override { return ipv6_peers; }
   void send(std::span<const link::TxPacket> packets, std::uint64_t) override {
-    for (const link::TxPacket& packet : packets) outgoing.emplace_back(packet.data, packet.data + packet.bytes);
+    for (const link::TxPacket& packet : packets) {
+      if (outgoing.size() == takes) {
+        link::tell_dropped({&packet, 1});
+      } else {
+        outgoing.emplace_back(packet.data, packet.data + packet.bytes);
+      }
+    }
   }
+  bool finished() const override { return ends && incoming.empty(); }
   void wait(std::uint64_t) override {}
   bool keeps_packets() const override { return keeps; }
   link::Endpoint local() const override { return {}; }

@@ -2,6 +2,7 @@
 // The link through the simulated NIC: over a wire made of memory, and in a whole engine beside the link over plain sockets.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <random>
 
@@ -144,6 +145,23 @@ TEST_F(LinkTest, MayBeAskedForTimesAtAnyMoment) {
   EXPECT_EQ(link.stats().rx_kernel_dropped, 0u);
 }
 
+// Reading takes time of the NIC: it must not count for time in which something is on its way, or the link would never be at rest.
+TEST_F(LinkTest, ComesToRestHoweverOftenItIsRead) {
+  GatewareLink link = make({.cycles_per_call = 32});
+  wire->ends = true;
+  for (std::size_t k = 0; k < 20; ++k) wire->incoming.push_back({.payload = Bytes(100)});
+  Bytes room(1 << 16);
+  std::vector<RxPacket> packets(64);
+  std::size_t found = 0;
+  for (int call = 0; call < 1000 && !link.finished(); ++call) {
+    found += link.receive(room, packets, 0).packet_count;
+    link.nic_times();
+    link.stats();
+  }
+  EXPECT_TRUE(link.finished());
+  EXPECT_EQ(found, 20u);
+}
+
 TEST_F(LinkTest, WhatWrapsItHandsTheTimesOn) {
   const std::string file = testing::TempDir() + "nic_times.pcap";
   std::vector<std::unique_ptr<Link>> links(1);
@@ -200,9 +218,12 @@ TEST_P(LinkAtLine, SendsByWayOfTheNic) {
   for (int k = 0; k < 100; ++k) payloads.push_back(random_bytes(random, 1 + random() % 1472));
   std::vector<TxPacket> packets;
   for (const Bytes& payload : payloads) packets.push_back({payload.data(), static_cast<std::uint32_t>(payload.size()), 1});
-  packets.push_back({payloads[0].data(), 0, 1});
-  packets.push_back({payloads[0].data(), 10, 3});
+  std::array<bool, 3> dropped{};
+  packets.back().dropped = &dropped[0];
+  packets.push_back({payloads[0].data(), 0, 1, &dropped[1]});
+  packets.push_back({payloads[0].data(), 10, 3, &dropped[2]});
   link.send(packets, 0);
+  EXPECT_EQ(dropped, (std::array{false, true, true}));
   EXPECT_TRUE(wire->outgoing == payloads) << wire->outgoing.size() << " payloads";
   EXPECT_EQ(link.stats().tx_dropped, 2u);
   EXPECT_EQ(link.stray_count(), 0u);

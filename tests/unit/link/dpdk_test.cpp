@@ -4,9 +4,12 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "dpdk_support.hpp"
@@ -51,7 +54,10 @@ void exchange(const std::string& device, DpdkMemory memory = DpdkMemory::dpdk) {
   const Bytes long_one(1473);
   packets.push_back({long_one.data(), 1473, 0});  // above the MTU
   packets.push_back({long_one.data(), 10, 1});    // no such destination
+  const auto dropped = std::make_unique<bool[]>(packets.size());
+  for (std::size_t i = 0; i < packets.size(); ++i) packets[i].dropped = &dropped[i];
   link->send(packets, 0);
+  for (std::size_t i = 0; i < packets.size(); ++i) EXPECT_EQ(dropped[i], i >= answers.size()) << i;
   for (const Bytes& answer : answers) {
     const auto packet = far.receive();  // whose kernel checks both checksums
     ASSERT_TRUE(packet);
@@ -448,12 +454,15 @@ TEST(Dpdk, ARingGivesBackWhatWasSentAndBalancesWhenFull) {
         }
         EXPECT_EQ(link->stats().tx_dropped, 0u);
         const Bytes data = payload(1, 500);
-        const std::vector<TxPacket> many(3000, TxPacket{data.data(), 500, 0});
+        std::vector<TxPacket> many(3000, TxPacket{data.data(), 500, 0});
+        std::array<bool, 3000> dropped{};
+        for (std::size_t i = 0; i < many.size(); ++i) many[i].dropped = &dropped[i];
         link->send(many, 0);
         given += many.size();
         collect(*link, many.size());
         const LinkStats stats = link->stats();
         EXPECT_GT(stats.tx_dropped, 0u);
+        EXPECT_EQ(stats.tx_dropped, static_cast<std::uint64_t>(std::ranges::count(dropped, true)));
         EXPECT_EQ(stats.tx_packets + stats.tx_dropped, given);
         EXPECT_EQ(stats.rx_packets, stats.tx_packets);
         EXPECT_EQ(stats.rx_bytes, stats.tx_bytes);

@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/syscall.h>
 
+#include <array>
 #include <fstream>
 #include <thread>
 
@@ -89,7 +90,10 @@ TEST_P(Send, DestinationsGetTheirOwn) {
     packets[i].destination = (i / 7) % 2;
   }
   packets[30].destination = 9;  // no such destination
+  std::array<bool, 60> dropped{};
+  for (std::size_t i = 0; i < packets.size(); ++i) packets[i].dropped = &dropped[i];
   link.send(packets, 0);
+  for (std::size_t i = 0; i < packets.size(); ++i) EXPECT_EQ(dropped[i], i == 30) << i;
   for (std::size_t i = 0; i < packets.size(); ++i) {
     if (i != 30) {
       const auto got = ((i / 7) % 2 == 0 ? first : second).receive();
@@ -177,7 +181,11 @@ TEST(SendErrors, TooLongIsDroppedAndTheRestGoesOn) {
   PlainSocket receiver;
   UdpLink link(sending_to({receiver.port()}));
   const auto data = payloads(0, {10, 65508, 20});
-  link.send(packets_of(data), 0);
+  std::vector<TxPacket> packets = packets_of(data);
+  std::array<bool, 3> dropped{};
+  for (std::size_t i = 0; i < packets.size(); ++i) packets[i].dropped = &dropped[i];
+  link.send(packets, 0);
+  EXPECT_EQ(dropped, (std::array{false, true, false}));
   EXPECT_EQ(receiver.receive()->first, data[0]);
   EXPECT_EQ(receiver.receive()->first, data[2]);
   EXPECT_EQ(link.stats().tx_packets, 2u);

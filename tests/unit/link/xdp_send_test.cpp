@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending over AF_XDP between two network namespaces, to ordinary sockets; sending and receiving at once.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -39,8 +41,10 @@ TEST(Xdp, AnswersArriveAtAnOrdinarySocket) {
     }
   }
   const Bytes data(1473);
-  const TxPacket hopeless[] = {{data.data(), 1473, 0}, {data.data(), 10, 2}};  // too long; no such destination
+  std::array<bool, 2> dropped{};
+  const TxPacket hopeless[] = {{data.data(), 1473, 0, &dropped[0]}, {data.data(), 10, 2, &dropped[1]}};  // too long; no such destination
   link->send(hopeless, 0);
+  EXPECT_EQ(dropped, (std::array{true, true}));
   const LinkStats stats = link->stats();
   EXPECT_EQ(stats.tx_packets, 185u * 8);
   EXPECT_EQ(stats.tx_dropped, 2u);
@@ -104,12 +108,15 @@ TEST(Xdp, SendsWithoutListeningAndWithoutAProgram) {
   std::optional<HostSocket> peer;
   hosts.there([&] { peer.emplace(kThere, 5001); });
   const Bytes data = payload(1, 1168);
-  const std::vector<TxPacket> packets(3000, TxPacket{data.data(), 1168, 0});
+  std::vector<TxPacket> packets(3000, TxPacket{data.data(), 1168, 0});
+  std::array<bool, 3000> dropped{};
+  for (std::size_t i = 0; i < packets.size(); ++i) packets[i].dropped = &dropped[i];
   link->send(packets, 0);
   std::uint64_t received = 0;
   while (const auto got = peer->receive(300)) received += got->data == data ? 1 : 0;
   const LinkStats stats = link->stats();
   EXPECT_EQ(stats.tx_packets + stats.tx_dropped, 3000u);
+  EXPECT_EQ(stats.tx_dropped, static_cast<std::uint64_t>(std::ranges::count(dropped, true)));
   EXPECT_EQ(received, stats.tx_packets);
   EXPECT_GT(received, 0u);
   EXPECT_EQ(link->local(), (Endpoint{"xdp", 0, 0}));

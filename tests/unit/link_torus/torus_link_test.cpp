@@ -173,7 +173,9 @@ TEST_F(TorusLinkTest, what_was_on_its_way_when_the_simulation_ended_is_named) {
   greet(*a, *b);
   for (std::uint32_t k = 0; k < 3; ++k) send(*a, payload_of(k, 100));
   EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 0u);
+  EXPECT_FALSE(b->finished());
   simulation.reset();
+  EXPECT_TRUE(b->finished());
   EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 3u);
   EXPECT_EQ(counted(*b, "slots", "unacknowledged"), 0u);
   EXPECT_EQ(counted(*a, "slots", "ended"), 1u);
@@ -444,7 +446,7 @@ TEST_F(TorusLinkTest, a_sender_that_comes_back_waits_for_what_was_sent_before) {
 
 TEST_F(TorusLinkTest, set_up_says_what_is_wrong) {
   EXPECT_EQ(refusal(config_of(0)),
-            "link n0 has no torus (" + path + ": No such file or directory) start nanet torus serve, or name its file");
+            "link n0 has no torus (" + path + ": no such file or directory) start nanet torus serve, or name its file");
   start("2x1x1");
   EXPECT_EQ(refusal(config_of(2)), "link n2 cannot be at node 2 (the torus of " + path + " is 2x1x1) name one of 0 to 1");
   EXPECT_NE(refusal(config_of(0, {5})).find("cannot receive from node 5"), std::string::npos);

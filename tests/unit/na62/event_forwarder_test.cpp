@@ -62,6 +62,7 @@ class Node {
   void send() {
     while (transmitter.poll(0) > 0) {
     }
+    collect_sent(sent_queue, counters, Counter::packets_forwarded);  // as a lane does
   }
   std::uint64_t of_source(Counter counter, std::size_t source = 0) const {
     return receiver->source_counters(source).value(counter);
@@ -244,6 +245,22 @@ TEST_F(ForwarderTest, ARunWithoutEventsIsARunToo) {
   node->finish();
   ASSERT_EQ(node->link.outgoing.size(), 6u);
   EXPECT_TRUE(forwarded().empty());
+  EXPECT_EQ(node->transmitter.residence_ns().count(), 0u) << "markers answer no packet";
+}
+
+TEST_F(ForwarderTest, EventsOfPacketsThatTheLinkDropsAreUnsentAndNotForwarded) {
+  make(1, std::nullopt);
+  node->link.takes = 3 + 7;  // start markers, and so many packets of events
+  const auto events = test::make_events(16 * 40, 3);
+  for (std::uint32_t p = 0; p < 40; ++p) {
+    node->link.incoming.push_back({test::make_packet(std::span(events).subspan(16 * p, 16), p)});
+  }
+  node->run(1000);
+  node->finish();
+  EXPECT_EQ(count(Counter::events_forwarded), forwarded().size());
+  EXPECT_GT(count(Counter::events_forwarded), 0u);
+  EXPECT_GT(count(Counter::events_unsent), 0u);
+  EXPECT_EQ(count(Counter::events_forwarded) + count(Counter::events_unsent), events.size());
 }
 
 TEST_F(ForwarderTest, CutsWhatTheFormatCannotHoldAndSaysSo) {
