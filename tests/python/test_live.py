@@ -32,7 +32,10 @@ def test_plain_output_has_no_escape_codes() -> None:
     text = out.getvalue()
     assert "\x1b" not in text
     assert len(text.splitlines()) == 2  # at 2 s and 4 s
-    assert "1.000 Mevent/s  sent 3,000,000  answered 2,999,900  lost 0  p50 21.0 p99 38.2 p99.9 55.0 max 1,234 us" in text
+    assert (
+        "1.000 Mevent/s  sent 3,000,000  answered 2,999,900  in flight 100  lost 0  p50 21.0 p99 38.2 p99.9 55.0 max 1,234 us"
+        in text
+    )
 
 
 def test_frames_are_painted_over_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,37 @@ def test_an_engine_that_says_nothing_is_shown_all_the_same(monkeypatch: pytest.M
     assert 2 <= len(scene.frames) <= SECONDS
 
 
+def test_a_sender_without_an_engine_says_what_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it runs, once no answer takes so long; at the end all of it, and no line is of an earlier moment than the one before."""
+    scene = Scene(0.0, lost=7)
+    monkeypatch.setattr(emulate.time, "monotonic", scene.monotonic)
+    watch = emulate._Watch(scene, CONFIG, Table(scene))
+    watch.until_the_end(Stop(scene))  # type: ignore[arg-type]
+    plain = scene.snapshot
+    monkeypatch.setattr(scene, "snapshot", lambda: plain() | {"sent": 5000, "answered": 4000, "elapsed_s": 5.0})
+    watch.last_frame()
+    *before, last = scene.frames
+    assert [state.losses.get("unanswered", 0) for state in before] == [0] * len(before)  # 7 of the last thousands
+    assert all(state.in_flight == 7 for state in before)
+    assert (last.losses["unanswered"], last.in_flight, last.rate, last.rate_name) == (1000, 0, 1000, "mean rate")
+    times = [state.elapsed_s for state in scene.frames]
+    assert times == sorted(times)
+
+
+def test_events_without_an_answer_are_told_while_boards_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(0.0, lost=4500)
+    monkeypatch.setattr(emulate.time, "monotonic", scene.monotonic)
+    watch = emulate._Watch(scene, CONFIG, Table(scene))
+    watch.until_the_end(Stop(scene))  # type: ignore[arg-type]
+    assert scene.frames[0].losses.get("unanswered", 0) == 0
+    assert scene.frames[-1].losses["unanswered"] > 2000
+    assert all(
+        state.sent == state.answered + state.in_flight + state.losses.get("unanswered", 0)
+        for state in scene.frames
+        if state.answered >= 0
+    )
+
+
 def test_the_last_frame_is_what_the_result_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers that were written and did not come, and events that no one accounts for, are lost in the last frame too."""
     scene = Scene(0.0, lost=7)

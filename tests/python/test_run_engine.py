@@ -92,6 +92,38 @@ def test_what_a_link_notes_while_it_runs_is_told_at_the_end(
     assert capsys.readouterr().err == "".join(f"note: {note}\n" for note in result["notes"])
 
 
+def test_what_a_link_notes_while_it_runs_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+
+    class Noting(MadeUpEngine):
+        fails = False
+
+        def snapshot(self) -> dict[str, Any]:
+            self.notes = ("ended (the test says so) see the test",)
+            return super().snapshot()
+
+        def stop(self) -> None:
+            told.append(capsys.readouterr().err)
+            super().stop()
+
+    monkeypatch.setattr(_core, "Engine", Noting)
+    loaded = validated(engine.EngineConfig, PLAIN | {"run": {"duration_s": 1.5}})
+    command.run(loaded, command.RunOptions())
+    assert told == ["note: ended (the test says so) see the test\n"]
+    assert capsys.readouterr().err == ""  # and no second time
+
+
+def test_the_last_line_says_that_its_rate_is_the_mean(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(_core, "Engine", MadeUpEngine)
+    loaded = validated(engine.EngineConfig, PLAIN)
+    command.run(loaded, command.RunOptions())
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert "  mean 1,000 event/s  answered 600  " in line
+    assert line.endswith("  no residence")
+
+
 def test_the_cpu_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "Engine", MadeUpEngine)
     monkeypatch.setattr(MadeUpEngine, "fails", False)

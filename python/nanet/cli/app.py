@@ -197,6 +197,8 @@ def run(
             _say(
                 f"residence p50 {latency['p50']:.1f}  p99 {latency['p99']:.1f}  p99.9 {latency['p99_9']:.1f}  max {latency['max']:.1f} us"
             )
+        elif loaded.processor.kind == "forward" or loaded.answers is not None:
+            _say("residence: none (no packet was answered or sent on)")
         for line in nic_times.lines(result["links"]):
             _say(line)
         judged = result["verdict"]

@@ -27,7 +27,7 @@ from nanet.result.histogram import Histogram
 from nanet.result.keys.base import Verdict
 from nanet.result.keys.engine import EngineResult, EngineSnapshot, EventSample, NativeSample, RingSpectra
 from nanet.result.keys.hops import HopLook
-from nanet.run.live import LiveState, LiveTable
+from nanet.run.live import MEAN_RATE, LiveState, LiveTable
 from nanet.run.native import NativeEngine, make_engine
 from nanet.run.process import StatusLine
 
@@ -176,7 +176,8 @@ def _control_loop(
             continue
         snapshot = engine.snapshot()
         known = len(told)
-        if len(_tell_notes(channels.masked_notes(snapshot.get("channels")), told, options)) > known and table is not None:
+        notes = [*engine.notes, *channels.masked_notes(snapshot.get("channels"))]
+        if len(_tell_notes(notes, told, options)) > known and table is not None:
             table.let_stand()
         counters, lines = books.totals(snapshot, raw_links=raw_links), balance.look(snapshot)
         if status is not None:
@@ -223,7 +224,7 @@ class _Table:
     def last_frame(self, snapshot: EngineSnapshot, result: EngineResult) -> None:
         """What the result says, with the mean rate. snapshot: of the engine that has stopped."""
         at_s = float(snapshot["elapsed_s"])
-        self._state.rate = result["counters"][self._came] / at_s if at_s else 0.0
+        self._state.rate, self._state.rate_name = result["counters"][self._came] / at_s if at_s else 0.0, MEAN_RATE
         lines = [hops.at_rest(hop) for hop in result["balance"]["hops"]]
         self._show(snapshot, result["counters"] | result["losses"], lines)
         self._table.close(self._state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ from nanet.result.keys.emulator import (
     Tel62Result,
 )
 from nanet.result.keys.hops import HopLook
-from nanet.run.live import LiveState, LiveTable
+from nanet.run.live import MEAN_RATE, LiveState, LiveTable
 from nanet.run.native import NativeEmulator, make_emulator
 from nanet.run.process import Reading
 
@@ -40,6 +41,7 @@ LOOK_EVERY_S = 0.2
 TRUTH_KEPT = 64  # of the first events, for the displays of those that the engine keeps
 
 SOON_S = 0.01  # while a reading of the engine is due: the frame shows it and us as of one moment
+LATE_S = 2.0  # no answer takes so long
 OLD_S = 2.0  # without a reading for so long, the newest one is shown
 
 EngineReader = Callable[[], Reading]
@@ -152,6 +154,7 @@ class _Watch:
         self._engine, self._merged = engine, merged
         self._shown = 0 if engine is None else engine().number  # of the engine's readings; this one is of before
         self._painted = False
+        self._sent_then: deque[tuple[float, int]] = deque()  # when, and how many
         self._state = LiveState(duration_s=config.duration_s or None)
         self._start = self._then = time.monotonic()
 
@@ -179,7 +182,11 @@ class _Watch:
             balance = books.balance(state.sent or 0, state.answered, reading.counters, merged=self._merged)
             state.losses = {**state.losses, **{name: balance[name] for name in ("answers_lost", "unexplained")}}
             state.in_flight = 0
-        state.rate = (state.sent or 0) / state.elapsed_s if state.elapsed_s else 0.0
+        elif self._checks:
+            state.losses = {**state.losses, "unanswered": max(0, (state.sent or 0) - state.answered)}
+            state.in_flight = 0
+        state.rate, state.rate_name = (state.sent or 0) / state.elapsed_s if state.elapsed_s else 0.0, MEAN_RATE
+        state.elapsed_s = max(state.elapsed_s, self._state.elapsed_s)  # the frames before waited for answers, too
         self._table.close(state)
 
     def close(self) -> None:
@@ -206,16 +213,28 @@ class _Watch:
         self._shown = 0 if reading is None else reading.number
         histogram = Histogram.from_native(snapshot["latency"])
         sent, answered = int(snapshot["sent"]), int(snapshot["answered"])
+        if self._checks and reading is None:
+            named = {"unanswered": self._unanswered(now, sent, answered)}
         return LiveState(
             elapsed_s=now - self._start,
             duration_s=self._state.duration_s,
             sent=sent,
             answered=answered,
             losses=named | {name: count for name, count in mistakes(snapshot).items() if count},
-            in_flight=max(0, sent - answered - sum(named.get(name, 0) for name in books.EVENT_LOSSES)) if self._checks else 0,
+            in_flight=max(0, sent - answered - sum(named.get(name, 0) for name in (*books.EVENT_LOSSES, "unanswered")))
+            if self._checks
+            else 0,
             hops=[] if reading is None else [_boards(snapshot), *reading.hops, _receiver(snapshot)],
             latency_us=histogram.summary_us() if histogram.count else {},
         )
+
+    def _unanswered(self, now: float, sent: int, answered: int) -> int:
+        """Events that are without an answer for longer than any takes, at least: later ones may have been answered. No one else says what became of them."""
+        then = self._sent_then
+        then.append((now, sent))
+        while len(then) > 1 and now - then[1][0] >= LATE_S:
+            then.popleft()
+        return max(0, then[0][1] - answered) if now - then[0][0] >= LATE_S else 0
 
 
 def _boards(snapshot: EmulatorSnapshot) -> HopLook:

@@ -17,6 +17,7 @@ from typing import TextIO
 from nanet.result.keys.hops import HopLook
 
 BAR_WIDTH = 44
+MEAN_RATE = "mean rate"  # of the whole run, in its last frame
 LABEL = 23  # width of the first column
 
 
@@ -27,6 +28,7 @@ class LiveState:
     elapsed_s: float = 0.0
     duration_s: float | None = None
     rate: float = 0.0
+    rate_name: str = "rate"
     sent: int | None = None
     answered: int = 0
     in_flight: int = 0
@@ -79,7 +81,7 @@ class LiveTable:
             ("\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m") if self.colour else ("", "", "", "", "")
         )
         lines = [f"{bold}{self.title}{off}", f"{_bar(state, dim, off)}", ""]
-        head = f"{dim}{'rate':>{LABEL}}{'sent':>16}{state.done_name:>16}{'in flight':>12}{off}"
+        head = f"{dim}{state.rate_name:>{LABEL}}{'sent':>16}{state.done_name:>16}{'in flight':>12}{off}"
         sent = "-" if state.sent is None else f"{state.sent:,}"
         lines += [head, f"{_rate(state.rate, state.unit):>{LABEL}}{sent:>16}{state.answered:>16,}{state.in_flight:>12,}", ""]
         names = [("p50", "p50"), ("p99", "p99"), ("p99_9", "p99.9"), ("max", "max")]
@@ -109,13 +111,16 @@ def plain_line(state: LiveState) -> str:
     latency = state.latency_us
     parts = [
         f"{state.elapsed_s:7.1f} s",
-        _rate(state.rate, state.unit),
+        state.rate_name.removesuffix("rate") + _rate(state.rate, state.unit),
         *([] if state.sent is None else [f"sent {state.sent:,}"]),
         f"{state.done_name} {state.answered:,}",
+        *([f"in flight {state.in_flight:,}"] if state.in_flight else []),
         f"lost {_named(named) or '0'}",
         *(f"unexplained {hop['unexplained']:,} {hop['unit']} at {hop['hop']}" for hop in unexplained),
         f"p50 {_us(latency.get('p50'))} p99 {_us(latency.get('p99'))} p99.9 {_us(latency.get('p99_9'))}"
-        f" max {_us(latency.get('max'))} us",
+        f" max {_us(latency.get('max'))} us"
+        if latency
+        else f"no {state.latency_name}",
     ]
     return "  ".join(parts)
 
