@@ -9,7 +9,9 @@ import pytest
 from make_json_page import differences
 from nanet.bench import km3_burst as burst
 from nanet.bench.km3_burst_keys import BurstResult
+from nanet.cli.app import app
 from nanet.config import EngineConfig
+from typer.testing import CliRunner
 
 SENT = {"hits": 1000, "packets_sent": 20, "units": 4, "units_made_late": 0, "tx_dropped": 0}
 
@@ -40,6 +42,12 @@ def test_a_hit_that_is_missing_without_a_name_is_seen() -> None:
     lost = made(hits_used=500, units_used=2, lost={"units_timed_out": 2})
     assert (burst.is_kept(lost), lost["hits_in_lost_units"]) == (True, 490)
     assert "2 units_timed_out; 490 hits with them" in burst.lines(lost)[1]
+
+
+def test_short_and_what_it_sets_are_not_given_together() -> None:
+    said = CliRunner().invoke(app, ["bench", "km3-burst", "--short", "--floors", "31"])
+    assert said.exit_code == 2
+    assert "--short sets it; give one of the two" in said.output
 
 
 @pytest.mark.parametrize("room", [None, 100_000])

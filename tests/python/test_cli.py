@@ -38,6 +38,19 @@ def test_a_demo_of_another_detector_takes_no_options_of_the_first() -> None:
     assert "--boards says nothing of --detector km3" in nanet("demo", "--detector", "km3", "--boards", "4", expect=2).stderr
 
 
+def test_a_number_below_0_is_no_option() -> None:
+    said = nanet("km3", "set", "1", "high_voltage_0", "-5", expect=2).stderr
+    assert said.startswith("nanet: -5 is taken for an option (a number below 0 is a value only after --) write -- before it")
+    assert "(-5 is not a number from 0 " in nanet("km3", "set", "1", "high_voltage_0", "--", "-5", expect=2).stderr
+
+
+@pytest.mark.parametrize("value", ["slice_ns=nan", "time_extra_ns=nan", "seeds_min=[", "seeds_min", "none=1"])
+def test_a_setting_of_a_study_that_cannot_be_is_one_line(tmp_path: Path, value: str) -> None:
+    said = nanet("km3", "study", "--set", value, "--html", tmp_path / "s.html", expect=2).stderr
+    assert said.startswith("nanet: ")
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("arguments", [("nothing",), ("run",), ("run", "x.yaml", "--nothing"), ("demo", "--rate", "fast")])
 def test_wrong_usage_is_2(arguments: tuple[str, ...]) -> None:
     done = nanet(*arguments, expect=2)

@@ -105,7 +105,7 @@ def test_what_cannot_be_is_refused(record_property: Record) -> None:
     if torus is None:
         return
     assert refusal(lambda: torus.watch(1000, 999)).startswith("hosts that beat each 1000 cycles cannot be watched each 999")
-    assert refusal(lambda: torus.cut(0, "y+")).startswith("link 2 of node 0 is none")
+    assert refusal(lambda: torus.cut(0, "y+")).startswith("node 0 has no cable y+ (a torus of ")
     assert refusal(lambda: torus.cut(0, "w")).startswith("'w' is no direction")
     assert refusal(lambda: torus.host_says(0, 128)).startswith("what cannot be 128 (a whole number from 0 to 127")
     with pytest.raises(SetupError, match="there is no node 2"):

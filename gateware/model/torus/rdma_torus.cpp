@@ -125,11 +125,14 @@ void RdmaTorus::event(std::uint32_t from, std::uint32_t to, std::uint16_t value,
   nodes_[from].post({.kind = RdmaKind::event, .to = shape_.place(to), .process = process, .offset = value});
 }
 
+// "z+" of link 4.
+static std::string direction_text(std::size_t port) { return {"xyz?"[std::min<std::size_t>(port / 2, 3)], "+-"[port % 2]}; }
+
 void RdmaTorus::set_cable(std::uint32_t node, std::size_t port, bool whole) {
   check_node(node);
   if (port >= kLinks || !shape_.has_link(port))
-    throw std::invalid_argument("link " + std::to_string(port) + " of node " + std::to_string(node) + " is none (a torus of " +
-                                shape_.text() + " has no cable there) give one of a dimension of two nodes or more");
+    throw std::invalid_argument("node " + std::to_string(node) + " has no cable " + direction_text(port) + " (a torus of " +
+                                shape_.text() + " has one node in that dimension) give one of a dimension of two nodes or more");
   wires_[kLinks * node + port].set_whole(whole);
   wires_[kLinks * shape_.neighbour(node, port) + (port ^ 1)].set_whole(whole);
 }

@@ -38,6 +38,7 @@ from nanet.cli.options import (
     SampleOption,
     Topology,
     TopologyOption,
+    set_by,
 )
 from nanet.result import outputs
 
@@ -96,6 +97,7 @@ Highest = Annotated[float, typer.Option("--highest", help="Highest rate of the s
 
 @bench_app.command("rate")
 def bench_rate(
+    context: typer.Context,
     boards: Boards = 1,
     layout: LayoutOption = Layout.PADDED,
     burst: Burst = 32,
@@ -131,6 +133,8 @@ def bench_rate(
     from nanet.bench import rate
     from nanet.loop.run import Loop
 
+    if short:
+        set_by(context, "--short", {"steps", "repeats", "duration"})
     loop = Loop(
         boards=boards, layout=layout.value, burst_packets=burst, events_per_packet=events_per_packet, topology=topology.value,
         budget_us=budget_us, port=port, sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
@@ -153,6 +157,7 @@ def bench_rate(
 
 @bench_app.command("latency")
 def bench_latency(
+    context: typer.Context,
     rate: Rate = 1e6,
     link: LinkOption = None,
     peers: PeersOption = True,
@@ -188,6 +193,8 @@ def bench_latency(
     from nanet.bench import latency
     from nanet.loop.run import Loop
 
+    if short:
+        set_by(context, "--short", {"repeats", "duration"})
     loop = Loop(
         rate_events_per_s=rate, boards=boards, layout=layout.value, burst_packets=burst, budget_us=budget_us, port=port,
         sample=sample.value, mean_hits=mean_hits, finder=finder, runtime=runtime.value,
@@ -215,6 +222,7 @@ def bench_latency(
 
 @bench_app.command("rings")
 def bench_rings(
+    context: typer.Context,
     finder: Annotated[
         list[str] | None, typer.Option("--finder", help="Time this ring finder, or all, instead of the MATH fit and its peers.")
     ] = None,
@@ -233,6 +241,8 @@ def bench_rings(
     from nanet.bench import finders, rings
     from nanet.machine.facts import keep_to, plan_cores
 
+    if short:
+        set_by(context, "--short", {"events", "repeats"})
     outputs.reserve_folder(out, f"bench-{'finders' if finder else 'rings'}.html")
     chosen = core if core is not None else plan_cores().engine
     if chosen is not None:

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import CsvFile, JsonFile
+from nanet.cli.options import CsvFile, JsonFile, set_by
 
 
 def bench_assemble(
+    context: typer.Context,
     format_names: Annotated[
         list[str] | None,
         typer.Option("--format", metavar="NAME", help="A shipped format whose packets are pieces of units; again for more."),
@@ -42,6 +43,8 @@ def bench_assemble(
     from nanet.bench import assemble
     from nanet.result import files
 
+    if short:
+        set_by(context, "--short", {"turns", "duration"})
     bench = assemble.AssembleBench(tuple(format_names or assemble.DEFAULT), turns, spead2=spead2)
     bench = replace(bench, search=replace(bench.search, repeat_s=duration))
     if short:

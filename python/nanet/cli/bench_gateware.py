@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nanet.cli.options import CsvFile, JsonFile, Out
+from nanet.cli.options import CsvFile, JsonFile, Out, set_by
 
 if TYPE_CHECKING:
     from nanet.bench.gateware_keys import GatewareResult
@@ -18,6 +18,7 @@ HOST = "The modelled host: "
 
 
 def bench_gateware(
+    context: typer.Context,
     program: Annotated[
         Path | None,
         typer.Option("--program", metavar="FILE", help="The simulation; by default build/release/bench/gateware/bench_gateware."),
@@ -53,6 +54,8 @@ def bench_gateware(
     from nanet.report import write_report
     from nanet.result import files, outputs
 
+    if short:
+        set_by(context, "--short", {"cycles", "packets"})
     host = tuple(
         text
         for name, value in (("write", host_write), ("read", host_read), ("busy", host_busy), ("seed", host_seed))

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import JsonFile
+from nanet.cli.options import JsonFile, set_by
 
 
 def bench_km3_burst(
+    context: typer.Context,
     floors: Annotated[int, typer.Option("--floors", min=1, max=31, help="Floors of the emulated tower.")] = 14,
     factor: Annotated[float, typer.Option("--factor", min=1, max=100, help="By which the burst multiplies the rate.")] = 4.0,
     burst: Annotated[float, typer.Option("--burst", metavar="S", min=0.2, max=60, help="How long it is.")] = 1.0,
@@ -28,6 +29,8 @@ def bench_km3_burst(
     from nanet.bench import km3_burst
     from nanet.result import files
 
+    if short:
+        set_by(context, "--short", {"floors"})
     chosen = km3_burst.Options(2 if short else floors, factor, burst, samples, speed, seed)
     result = km3_burst.run(chosen, lambda text: print(text, flush=True))
     files.write_json(json_file, result)

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import JsonFile
+from nanet.cli.options import JsonFile, set_by
 
 
 def bench_km3_control(
+    context: typer.Context,
     floors: Annotated[int, typer.Option("--floors", min=1, max=32, help="Floors of the emulated tower.")] = 14,
     duration: Annotated[float, typer.Option("--duration", metavar="S", min=0.1, help="Of each of four measurements.")] = 10.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the tower's light.")] = 1,
@@ -25,6 +26,8 @@ def bench_km3_control(
     from nanet.km3 import bench as km3_control
     from nanet.result import files
 
+    if short:
+        set_by(context, "--short", {"floors", "duration"})
     chosen = km3_control.Options(1.0, 4, seed) if short else km3_control.Options(duration, floors, seed)
     result = km3_control.run(chosen, lambda text: print(f"measuring: {text}", flush=True))
     files.write_json(json_file, result)

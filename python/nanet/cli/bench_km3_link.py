@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import CsvFile, JsonFile
+from nanet.cli.options import CsvFile, JsonFile, set_by
 
 
 def bench_km3_link(
+    context: typer.Context,
     program: Annotated[
         Path | None,
         typer.Option("--program", metavar="FILE", help="The simulation; by default build/release/bench/gateware/bench_km3_link."),
@@ -34,6 +35,8 @@ def bench_km3_link(
     from nanet.bench import km3_link
     from nanet.result import files
 
+    if short:
+        set_by(context, "--short", {"resets", "frames"})
     chosen = km3_link.Options(200, 20, seed) if short else km3_link.Options(resets, frames, seed)
     result = km3_link.run(program, chosen)
     for name, phase in [("right receiver", result), *((one["name"], one) for one in result["controls"])]:

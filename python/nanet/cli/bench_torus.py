@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from nanet.cli.options import CsvFile, JsonFile, Out
+from nanet.cli.options import CsvFile, JsonFile, Out, set_by
 from nanet.cli.torus import ProgramOption, SeedOption, ThreadsOption, WindowOption, WireOption, cores, say_problems
 from nanet.result import outputs
 
 
 def bench_torus(
+    context: typer.Context,
     wire_cycles: WireOption = 16,
     window: WindowOption = 6000,
     seed: SeedOption = 1,
@@ -32,6 +33,8 @@ def bench_torus(
     from nanet.report import write_report
     from nanet.result import files
 
+    if short:
+        set_by(context, "--short", {"window", "threads"})
     shape = "2x2x1" if short else CUBE
     study = Study(
         shape, possible(PATTERNS, shape), FEW_LOADS if short else LOADS, wire_cycles=wire_cycles, window=500 if short else window,

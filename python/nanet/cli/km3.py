@@ -117,7 +117,10 @@ def km3_study(
         name, equals, value = one.partition("=")
         if not equals:
             raise typer.BadParameter(f"'{one}' is not NAME=VALUE, such as seeds_min=4", param_hint="--set")
-        chosen[name] = yaml.safe_load(value)
+        try:
+            chosen[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise typer.BadParameter(f"'{value}' is no value, such as the 4 of seeds_min=4", param_hint="--set") from None
     if "slice_ns" in chosen:
         raise typer.BadParameter("slices of the study are of 200 ms", param_hint="--set")
     elsewhere = km3_gpu.read(csv_file) if csv_file is not None else None

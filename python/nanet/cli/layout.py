@@ -96,6 +96,8 @@ def _line(error: Any) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nanet"
     head, colon, why = message.partition(": ")
+    if (option := getattr(error, "option_name", "")) and option.lstrip("-").isdigit():
+        return f"{option} is taken for an option (a number below 0 is a value only after --) write -- before it: {path} ... -- {option}"
     if not colon or type(error).__name__ == "NoSuchOption":
         head, why = message, f"{path} is used in another form"
     why = why.removeprefix("Value error, ").replace("Input should be", "it has to be", 1)  # the words of what checks values

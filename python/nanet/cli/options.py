@@ -55,10 +55,22 @@ class DetectorKind(StrEnum):
 
 def only_with(context: typer.Context, what: str, names: set[str]) -> None:
     """Refuses options that `what` would not look at. names: of those that it does."""
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name))
-        if parameter.name not in names and given is not None and given.name == "COMMANDLINE":
-            raise typer.BadParameter(f"{parameter.opts[0]} says nothing of {what}", param_hint=f"'{parameter.opts[0]}'")
+    for name, option in _given(context).items():
+        if name not in names:
+            raise typer.BadParameter(f"{option} says nothing of {what}", param_hint=f"'{option}'")
+
+
+def set_by(context: typer.Context, what: str, names: set[str]) -> None:
+    """Refuses options that `what`, an option that is given too, sets itself. names: of those."""
+    for name, option in _given(context).items():
+        if name in names:
+            raise typer.BadParameter(f"{what} sets it; give one of the two", param_hint=f"'{option}'")
+
+
+def _given(context: typer.Context) -> dict[str, str]:
+    """Options of the command line: how they are written, by name."""
+    sources = {one: context.get_parameter_source(str(one.name)) for one in context.command.params}
+    return {str(one.name): one.opts[0] for one, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
 def _reserve(context: typer.Context, path: Path | None) -> Path | None:
