@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A NaNet node: 1 to 4 Ethernet ports, a data path of four stages behind each, a router between all ports and the host's port; and, as a parameter says, links of the
-// APEnet+ torus with remote memory, node_ape, whose SENDs go through the same router and whose messages share the host's bus.
+// APEnet+ torus with remote memory, node_torus, whose SENDs go through the same router and whose messages share the host's bus.
 //
 //   link     protocol    data processing        encapsulation
 //   mac ───► rx_path ─┬► stage_template, none ─► stage_encap, none ─► port_queue ─┐
@@ -81,7 +81,7 @@ module nanet_node #(
     input  logic [767:0] ape_rx_data,
     /* verilator lint_on UNUSEDSIGNAL */
 
-    // --- a level, as of interrupter: completions have come ---
+    // --- a level, as of irq_join: completions have come, or what a node of the torus knows of others and itself has changed ---
     output logic irq,
 
     // --- memory, as of host_port ---
@@ -465,10 +465,8 @@ module nanet_node #(
     sent_payload.bytes = sent_meta.bytes;
   end
 
-  // --- the host's requests, and those of the torus ---
-  /* verilator lint_off UNUSEDSIGNAL */
+  // --- the torus, before which registers, memory and interrupt are the host's alone ---
   port_pkg::pages_t pages;
-  /* verilator lint_on UNUSEDSIGNAL */
   logic host_write_valid, host_write_ready, host_write_first, host_write_last, host_write_gpu, host_read_valid, host_read_ready, host_read_gpu, host_answer_valid;
   logic [63:0] host_write_address, host_read_address;
   logic [$clog2(WRITE_REQUEST_BYTES_MAX+1)-1:0] host_write_bytes;
@@ -476,183 +474,33 @@ module nanet_node #(
   logic [15:0] host_write_keep;
   logic [$clog2(READ_REQUEST_BYTES_MAX+1)-1:0] host_read_bytes;
   logic [HOST_TAG_BITS-1:0] host_read_tag, host_answer_tag;
+  logic host_irq;
+  logic [127:0] payload_tdata;
+  logic [15:0] payload_tkeep;
+  logic payload_tvalid, payload_tready, payload_tlast, payload_forwarded, payload_no_route;
+  port_pkg::payload_t payload_meta;
+  logic [7:0] payload_destination;
+  node_torus #(
+      .APE_LINKS(APE_LINKS),
+      .PORTS(PORTS),
+      .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
+      .READ_REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
+      .READ_TAGS(READ_TAGS)
+  ) i_torus (
+      .*
+  );
   if (APE_LINKS > 0) begin : g_ape
     localparam int APE = PORTS + 2;  // its way
-    logic awvalid, awready, wvalid, wready, bvalid, bready, arvalid, arready, rvalid, rready;
-    logic [1:0] bresp, rresp;
-    logic [63:0] rdata;
-    axil_split #(
-        .ADDRESS_BITS(13)
-    ) i_axil_split (
-        .clk,
-        .rst,
-        .s_axil_awaddr,
-        .s_axil_awvalid,
-        .s_axil_awready,
-        .s_axil_wvalid,
-        .s_axil_wready,
-        .s_axil_bresp,
-        .s_axil_bvalid,
-        .s_axil_bready,
-        .s_axil_araddr,
-        .s_axil_arvalid,
-        .s_axil_arready,
-        .s_axil_rdata,
-        .s_axil_rresp,
-        .s_axil_rvalid,
-        .s_axil_rready,
-        .m_axil_awvalid({awvalid, host_awvalid}),
-        .m_axil_awready({awready, host_awready}),
-        .m_axil_wvalid({wvalid, host_wvalid}),
-        .m_axil_wready({wready, host_wready}),
-        .m_axil_bresp({bresp, host_bresp}),
-        .m_axil_bvalid({bvalid, host_bvalid}),
-        .m_axil_bready({bready, host_bready}),
-        .m_axil_arvalid({arvalid, host_arvalid}),
-        .m_axil_arready({arready, host_arready}),
-        .m_axil_rdata({rdata, host_rdata}),
-        .m_axil_rresp({rresp, host_rresp}),
-        .m_axil_rvalid({rvalid, host_rvalid}),
-        .m_axil_rready({rready, host_rready})
-    );
-
-    logic write_valid, write_ready, write_first, write_last, write_gpu, read_valid, read_ready, read_gpu, answer_valid;
-    logic [63:0] write_address, read_address;
-    logic [$clog2(WRITE_REQUEST_BYTES_MAX+1)-1:0] write_bytes;
-    logic [127:0] write_data;
-    logic [15:0] write_keep;
-    logic [$clog2(READ_REQUEST_BYTES_MAX+1)-1:0] read_bytes;
-    logic [HOST_TAG_BITS-1:0] read_tag;
-    port_pkg::payload_t payload_meta;
-    assign in_tdata[WAY_BITS*APE+128+:META_BITS] = META_BITS'(payload_meta);
-    assign in_tkeep[WAY_BITS/8*APE+16+:META_BITS/8] = '1;
+    assign in_tdata[WAY_BITS*APE+:WAY_BITS] = {META_BITS'(payload_meta), payload_tdata};
+    assign in_tkeep[WAY_BITS/8*APE+:WAY_BITS/8] = {{META_BITS / 8{1'b1}}, payload_tkeep};
+    assign in_tvalid[APE] = payload_tvalid;
+    assign in_tlast[APE] = payload_tlast;
+    assign in_destination[8*APE+:8] = payload_destination;
     assign out_tready[APE] = 1'b1;  // no one sends there
-
-    node_ape #(
-        .LINKS(2 ** APE_LINKS - 1),
-        .PORTS(PORTS),
-        .WRITE_REQUEST_BYTES_MAX(WRITE_REQUEST_BYTES_MAX),
-        .READ_REQUEST_BYTES_MAX(READ_REQUEST_BYTES_MAX),
-        .READ_TAGS(HOST_TAGS)
-    ) i_ape (
-        .clk,
-        .rst,
-        .now_ns,
-        .now_cycles,
-        .s_axil_awaddr(s_axil_awaddr[11:0]),
-        .s_axil_awvalid(awvalid),
-        .s_axil_awready(awready),
-        .s_axil_wdata,
-        .s_axil_wstrb,
-        .s_axil_wvalid(wvalid),
-        .s_axil_wready(wready),
-        .s_axil_bresp(bresp),
-        .s_axil_bvalid(bvalid),
-        .s_axil_bready(bready),
-        .s_axil_araddr(s_axil_araddr[11:0]),
-        .s_axil_arvalid(arvalid),
-        .s_axil_arready(arready),
-        .s_axil_rdata(rdata),
-        .s_axil_rresp(rresp),
-        .s_axil_rvalid(rvalid),
-        .s_axil_rready(rready),
-        .pages,
-        .link_up(ape_link_up),
-        .link_tx_valid(ape_tx_valid),
-        .link_tx_ready(ape_tx_ready),
-        .link_tx_data(ape_tx_data),
-        .link_rx_valid(ape_rx_valid),
-        .link_rx_data(ape_rx_data),
-        .payload_tdata(in_tdata[WAY_BITS*APE+:128]),
-        .payload_tkeep(in_tkeep[WAY_BITS/8*APE+:16]),
-        .payload_tvalid(in_tvalid[APE]),
-        .payload_tready(in_tready[APE]),
-        .payload_tlast(in_tlast[APE]),
-        .payload_meta,
-        .payload_destination(in_destination[8*APE+:8]),
-        .payload_forwarded(passed[APE]),
-        .payload_no_route(no_route[APE]),
-        .answer_data(mem_answer_data),
-        .answer_last(mem_answer_last),
-        .answer_error(mem_answer_error),
-        .answer_tag(host_answer_tag),
-        .*
-    );
-
-    bus_share #(
-        .WRITE_BITS($clog2(WRITE_REQUEST_BYTES_MAX + 1)),
-        .READ_BITS($clog2(READ_REQUEST_BYTES_MAX + 1)),
-        .TAG_BITS(HOST_TAG_BITS)
-    ) i_bus (
-        .clk,
-        .rst,
-        .s_write_valid({write_valid, host_write_valid}),
-        .s_write_ready({write_ready, host_write_ready}),
-        .s_write_first({write_first, host_write_first}),
-        .s_write_last({write_last, host_write_last}),
-        .s_write_gpu({write_gpu, host_write_gpu}),
-        .s_write_address({write_address, host_write_address}),
-        .s_write_bytes({write_bytes, host_write_bytes}),
-        .s_write_data({write_data, host_write_data}),
-        .s_write_keep({write_keep, host_write_keep}),
-        .s_read_valid({read_valid, host_read_valid}),
-        .s_read_ready({read_ready, host_read_ready}),
-        .s_read_address({read_address, host_read_address}),
-        .s_read_bytes({read_bytes, host_read_bytes}),
-        .s_read_tag({read_tag, host_read_tag}),
-        .s_read_gpu({read_gpu, host_read_gpu}),
-        .s_answer_valid({answer_valid, host_answer_valid}),
-        .s_answer_tag(host_answer_tag),
-        .m_write_valid(mem_write_valid),
-        .m_write_ready(mem_write_ready),
-        .m_write_first(mem_write_first),
-        .m_write_last(mem_write_last),
-        .m_write_gpu(mem_write_gpu),
-        .m_write_address(mem_write_address),
-        .m_write_bytes(mem_write_bytes),
-        .m_write_data(mem_write_data),
-        .m_write_keep(mem_write_keep),
-        .m_read_valid(mem_read_valid),
-        .m_read_ready(mem_read_ready),
-        .m_read_address(mem_read_address),
-        .m_read_bytes(mem_read_bytes),
-        .m_read_tag(mem_read_tag),
-        .m_read_gpu(mem_read_gpu),
-        .m_answer_valid(mem_answer_valid),
-        .m_answer_tag(mem_answer_tag)
-    );
+    assign {payload_tready, payload_forwarded, payload_no_route} = {in_tready[APE], passed[APE], no_route[APE]};
   end else begin : g_ape
-    assign host_awvalid = s_axil_awvalid;
-    assign s_axil_awready = host_awready;
-    assign host_wvalid = s_axil_wvalid;
-    assign s_axil_wready = host_wready;
-    assign s_axil_bresp = host_bresp;
-    assign s_axil_bvalid = host_bvalid;
-    assign host_bready = s_axil_bready;
-    assign host_arvalid = s_axil_arvalid;
-    assign s_axil_arready = host_arready;
-    assign s_axil_rdata = host_rdata;
-    assign s_axil_rresp = host_rresp;
-    assign s_axil_rvalid = host_rvalid;
-    assign host_rready = s_axil_rready;
-    assign {ape_tx_valid, ape_tx_data} = '0;
-    assign mem_write_valid = host_write_valid;
-    assign host_write_ready = mem_write_ready;
-    assign mem_write_first = host_write_first;
-    assign mem_write_last = host_write_last;
-    assign mem_write_gpu = host_write_gpu;
-    assign mem_write_address = host_write_address;
-    assign mem_write_bytes = host_write_bytes;
-    assign mem_write_data = host_write_data;
-    assign mem_write_keep = host_write_keep;
-    assign mem_read_valid = host_read_valid;
-    assign host_read_ready = mem_read_ready;
-    assign mem_read_address = host_read_address;
-    assign mem_read_bytes = host_read_bytes;
-    assign mem_read_tag = host_read_tag;
-    assign mem_read_gpu = host_read_gpu;
-    assign host_answer_valid = mem_answer_valid;
-    assign host_answer_tag = mem_answer_tag;
+    assign {payload_tready, payload_forwarded, payload_no_route} = '0;
+    wire unused = &{1'b0, payload_tdata, payload_tkeep, payload_tvalid, payload_tlast, payload_meta, payload_destination};
   end
 
   // The way from the bus back to those who wait ends here.
@@ -722,7 +570,7 @@ module nanet_node #(
       .m_axis_tready(sent_tready),
       .m_axis_tlast(sent_tlast),
       .m_meta(sent_meta),
-      .irq,
+      .irq(host_irq),
       .mem_write_valid(host_write_valid),
       .mem_write_ready(host_write_ready),
       .mem_write_first(host_write_first),

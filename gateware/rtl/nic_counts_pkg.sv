@@ -286,10 +286,11 @@ package nic_counts_pkg;
     logic events;
     logic landed;
   } packet_ends_t;
-  localparam int APE_LINK_COUNTS = 9;
+  localparam int APE_LINK_COUNTS = 10;
   typedef struct packed {
     logic corrected;
     logic noise;
+    logic lost;
     logic header;
     logic cut;
     logic crc;
@@ -298,4 +299,13 @@ package nic_counts_pkg;
     logic down;
     logic sent;
   } ape_link_counts_t;
+  localparam int APE_ROUTER_COUNTS = 6;
+  typedef struct packed {
+    logic hops;
+    logic port;
+    logic turn;
+    logic outside;
+    logic length;
+    logic routed;
+  } ape_router_counts_t;
 endpackage

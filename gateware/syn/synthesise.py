@@ -43,7 +43,7 @@ CELLS = {
 
 # Read, put together and checked for loops and drivers only, their parts being synthesised by themselves. Of the nodes the mapper of the WASM build runs out
 # of stack, or does not end within two minutes of CPU time; the tops of a NIC are mapped for their boards, and would be `nic` twice again.
-CHECKED = {"nanet_node", "apenet_node", "node_ape", "km3_node", "nic_pcie", "nic_eth"}
+CHECKED = {"nanet_node", "apenet_node", "node_ape", "node_torus", "km3_node", "nic_pcie", "nic_eth"}
 
 
 class SynthesisFailed(Exception):

@@ -129,7 +129,9 @@ module simulated_rdma_node (
       .neighbour_state,
       .state(node_state),
       .links(neighbours),
-      .changed()
+      .changed(),
+      .changes(),
+      .state_changes()
   );
 
   logic [127:0] in_data, out_data;

@@ -12,7 +12,7 @@ module ape_regs (
 
         output logic s_axil_awready,
         input wire s_axil_awvalid,
-        input wire [10:0] s_axil_awaddr,
+        input wire [11:0] s_axil_awaddr,
         input wire [2:0] s_axil_awprot,
         output logic s_axil_wready,
         input wire s_axil_wvalid,
@@ -23,7 +23,7 @@ module ape_regs (
         output logic [1:0] s_axil_bresp,
         output logic s_axil_arready,
         input wire s_axil_arvalid,
-        input wire [10:0] s_axil_araddr,
+        input wire [11:0] s_axil_araddr,
         input wire [2:0] s_axil_arprot,
         input wire s_axil_rready,
         output logic s_axil_rvalid,
@@ -39,7 +39,7 @@ module ape_regs (
     //--------------------------------------------------------------------------
     logic cpuif_req;
     logic cpuif_req_is_wr;
-    logic [10:0] cpuif_addr;
+    logic [11:0] cpuif_addr;
     logic [63:0] cpuif_wr_data;
     logic [63:0] cpuif_wr_biten;
     logic cpuif_req_stall_wr;
@@ -56,10 +56,10 @@ module ape_regs (
     logic [1:0] axil_n_in_flight;
     logic axil_prev_was_rd;
     logic axil_arvalid;
-    logic [10:0] axil_araddr;
+    logic [11:0] axil_araddr;
     logic axil_ar_accept;
     logic axil_awvalid;
-    logic [10:0] axil_awaddr;
+    logic [11:0] axil_awaddr;
     logic axil_wvalid;
     logic [63:0] axil_wdata;
     logic [7:0] axil_wstrb;
@@ -137,17 +137,17 @@ module ape_regs (
             if(axil_arvalid && !axil_prev_was_rd) begin
                 cpuif_req = '1;
                 cpuif_req_is_wr = '0;
-                cpuif_addr = {axil_araddr[10:3], 3'b0};
+                cpuif_addr = {axil_araddr[11:3], 3'b0};
                 if(!cpuif_req_stall_rd) axil_ar_accept = '1;
             end else if(axil_awvalid && axil_wvalid) begin
                 cpuif_req = '1;
                 cpuif_req_is_wr = '1;
-                cpuif_addr = {axil_awaddr[10:3], 3'b0};
+                cpuif_addr = {axil_awaddr[11:3], 3'b0};
                 if(!cpuif_req_stall_wr) axil_aw_accept = '1;
             end else if(axil_arvalid) begin
                 cpuif_req = '1;
                 cpuif_req_is_wr = '0;
-                cpuif_addr = {axil_araddr[10:3], 3'b0};
+                cpuif_addr = {axil_araddr[11:3], 3'b0};
                 if(!cpuif_req_stall_rd) axil_ar_accept = '1;
             end
         end
@@ -238,6 +238,7 @@ module ape_regs (
         logic watch;
         logic beats;
         logic neighbours;
+        logic changes;
         logic key_start;
         logic key_bytes;
         logic key;
@@ -256,14 +257,20 @@ module ape_regs (
             logic taken;
             logic written;
         } messages;
+        struct {
+            logic control;
+            logic arm;
+            logic state;
+        } interrupt;
         logic ape_count;
         logic link_count[6];
+        logic router_count[7];
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
     logic decoded_req_is_external;
 
-    logic [10:0] decoded_addr;
+    logic [11:0] decoded_addr;
     logic decoded_req;
     logic decoded_req_is_wr;
     logic [63:0] decoded_wr_data;
@@ -276,55 +283,69 @@ module ape_regs (
         is_external = '0;
         is_valid_addr = '0;
         is_valid_rw = '1; // No valid RW check
-        decoded_reg_strb.geometry = cpuif_req_masked & (cpuif_addr == 11'h0) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h0);
-        decoded_reg_strb.place = cpuif_req_masked & (cpuif_addr == 11'h8);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h8);
-        decoded_reg_strb.links = cpuif_req_masked & (cpuif_addr == 11'h10) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h10);
-        decoded_reg_strb.watch = cpuif_req_masked & (cpuif_addr == 11'h18);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h18);
-        decoded_reg_strb.beats = cpuif_req_masked & (cpuif_addr == 11'h20) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h20);
-        decoded_reg_strb.neighbours = cpuif_req_masked & (cpuif_addr == 11'h28) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h28);
-        decoded_reg_strb.key_start = cpuif_req_masked & (cpuif_addr == 11'h40);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h40);
-        decoded_reg_strb.key_bytes = cpuif_req_masked & (cpuif_addr == 11'h48);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h48);
-        decoded_reg_strb.key = cpuif_req_masked & (cpuif_addr == 11'h50);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h50);
-        decoded_reg_strb.match_sender = cpuif_req_masked & (cpuif_addr == 11'h60);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h60);
-        decoded_reg_strb.match = cpuif_req_masked & (cpuif_addr == 11'h68);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h68);
-        decoded_reg_strb.ring.control = cpuif_req_masked & (cpuif_addr == 11'h80);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h80);
-        decoded_reg_strb.ring.address = cpuif_req_masked & (cpuif_addr == 11'h88);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h88);
-        decoded_reg_strb.ring.completions = cpuif_req_masked & (cpuif_addr == 11'h90);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h90);
-        decoded_reg_strb.ring.size = cpuif_req_masked & (cpuif_addr == 11'h98);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'h98);
-        decoded_reg_strb.ring.doorbell = cpuif_req_masked & (cpuif_addr == 11'ha0);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'ha0);
-        decoded_reg_strb.ring.state = cpuif_req_masked & (cpuif_addr == 11'ha8) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'ha8);
-        decoded_reg_strb.messages.completions = cpuif_req_masked & (cpuif_addr == 11'hc0);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'hc0);
-        decoded_reg_strb.messages.taken = cpuif_req_masked & (cpuif_addr == 11'hc8);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'hc8);
-        decoded_reg_strb.messages.written = cpuif_req_masked & (cpuif_addr == 11'hd0) & !cpuif_req_is_wr;
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 11'hd0);
-        decoded_reg_strb.ape_count = cpuif_req_masked & (cpuif_addr >= 11'h200) & (cpuif_addr <= 11'h200 + 11'hdf);
-        is_external |= cpuif_req_masked & (cpuif_addr >= 11'h200) & (cpuif_addr <= 11'h200 + 11'hdf);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 11'h200) & (cpuif_addr <= 11'h200 + 11'hdf);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 11'h200) & (cpuif_addr <= 11'h200 + 11'hdf);
+        decoded_reg_strb.geometry = cpuif_req_masked & (cpuif_addr == 12'h0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h0);
+        decoded_reg_strb.place = cpuif_req_masked & (cpuif_addr == 12'h8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h8);
+        decoded_reg_strb.links = cpuif_req_masked & (cpuif_addr == 12'h10) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h10);
+        decoded_reg_strb.watch = cpuif_req_masked & (cpuif_addr == 12'h18);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h18);
+        decoded_reg_strb.beats = cpuif_req_masked & (cpuif_addr == 12'h20) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h20);
+        decoded_reg_strb.neighbours = cpuif_req_masked & (cpuif_addr == 12'h28) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h28);
+        decoded_reg_strb.changes = cpuif_req_masked & (cpuif_addr == 12'h30);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h30);
+        decoded_reg_strb.key_start = cpuif_req_masked & (cpuif_addr == 12'h40);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h40);
+        decoded_reg_strb.key_bytes = cpuif_req_masked & (cpuif_addr == 12'h48);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h48);
+        decoded_reg_strb.key = cpuif_req_masked & (cpuif_addr == 12'h50);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h50);
+        decoded_reg_strb.match_sender = cpuif_req_masked & (cpuif_addr == 12'h60);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h60);
+        decoded_reg_strb.match = cpuif_req_masked & (cpuif_addr == 12'h68);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h68);
+        decoded_reg_strb.ring.control = cpuif_req_masked & (cpuif_addr == 12'h80);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h80);
+        decoded_reg_strb.ring.address = cpuif_req_masked & (cpuif_addr == 12'h88);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h88);
+        decoded_reg_strb.ring.completions = cpuif_req_masked & (cpuif_addr == 12'h90);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h90);
+        decoded_reg_strb.ring.size = cpuif_req_masked & (cpuif_addr == 12'h98);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h98);
+        decoded_reg_strb.ring.doorbell = cpuif_req_masked & (cpuif_addr == 12'ha0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'ha0);
+        decoded_reg_strb.ring.state = cpuif_req_masked & (cpuif_addr == 12'ha8) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'ha8);
+        decoded_reg_strb.messages.completions = cpuif_req_masked & (cpuif_addr == 12'hc0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hc0);
+        decoded_reg_strb.messages.taken = cpuif_req_masked & (cpuif_addr == 12'hc8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hc8);
+        decoded_reg_strb.messages.written = cpuif_req_masked & (cpuif_addr == 12'hd0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hd0);
+        decoded_reg_strb.interrupt.control = cpuif_req_masked & (cpuif_addr == 12'he0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'he0);
+        decoded_reg_strb.interrupt.arm = cpuif_req_masked & (cpuif_addr == 12'hf0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hf0);
+        decoded_reg_strb.interrupt.state = cpuif_req_masked & (cpuif_addr == 12'hf8) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hf8);
+        decoded_reg_strb.ape_count = cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
         for(int i0=0; i0<6; i0++) begin
-            decoded_reg_strb.link_count[i0] = cpuif_req_masked & (cpuif_addr >= 11'h400 + (11)'(i0) * 11'h80) & (cpuif_addr <= 11'h400 + (11)'(i0) * 11'h80 + 11'h47);
-            is_external |= cpuif_req_masked & (cpuif_addr >= 11'h400 + (11)'(i0) * 11'h80) & (cpuif_addr <= 11'h400 + (11)'(i0) * 11'h80 + 11'h47);
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 11'h400 + (11)'(i0) * 11'h80) & (cpuif_addr <= 11'h400 + (11)'(i0) * 11'h80 + 11'h47);
-            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 11'h400 + (11)'(i0) * 11'h80) & (cpuif_addr <= 11'h400 + (11)'(i0) * 11'h80 + 11'h47);
+            decoded_reg_strb.link_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
+        end
+        for(int i0=0; i0<7; i0++) begin
+            decoded_reg_strb.router_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h800 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'h800 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h800 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'h800 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h800 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'h800 + (12)'(i0) * 12'h40 + 12'h2f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h800 + (12)'(i0) * 12'h40) & (cpuif_addr <= 12'h800 + (12)'(i0) * 12'h40 + 12'h2f);
         end
         decoded_err = ~is_valid_addr & decoded_req;
         decoded_req_is_external = is_external;
@@ -393,6 +414,16 @@ module ape_regs (
                 logic load_next;
             } period_cycles;
         } watch;
+        struct {
+            struct {
+                logic [5:0] next;
+                logic load_next;
+            } links;
+            struct {
+                logic next;
+                logic load_next;
+            } node;
+        } changes;
         struct {
             struct {
                 logic [47:0] next;
@@ -521,6 +552,20 @@ module ape_regs (
                 } consumed;
             } taken;
         } messages;
+        struct {
+            struct {
+                struct {
+                    logic next;
+                    logic load_next;
+                } enable;
+            } control;
+            struct {
+                struct {
+                    logic [31:0] next;
+                    logic load_next;
+                } count;
+            } arm;
+        } interrupt;
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -553,6 +598,14 @@ module ape_regs (
                 logic [31:0] value;
             } period_cycles;
         } watch;
+        struct {
+            struct {
+                logic [5:0] value;
+            } links;
+            struct {
+                logic value;
+            } node;
+        } changes;
         struct {
             struct {
                 logic [47:0] value;
@@ -656,6 +709,18 @@ module ape_regs (
                 } consumed;
             } taken;
         } messages;
+        struct {
+            struct {
+                struct {
+                    logic value;
+                } enable;
+            } control;
+            struct {
+                struct {
+                    logic [31:0] value;
+                } count;
+            } arm;
+        } interrupt;
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -844,6 +909,59 @@ module ape_regs (
         end
     end
     assign hwif_out.watch.period_cycles.value = field_storage.watch.period_cycles.value;
+    // Field: ape_regs.changes.links
+    always_comb begin
+        automatic logic [5:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.changes.links.value;
+        load_next_c = '0;
+        if(hwif_in.changes.links.next != '0) begin // stickybit
+            next_c = field_storage.changes.links.value | hwif_in.changes.links.next;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.changes && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.changes.links.value & ~(decoded_wr_data[5:0] & decoded_wr_biten[5:0]);
+            load_next_c = '1;
+        end
+        field_combo.changes.links.next = next_c;
+        field_combo.changes.links.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.changes.links.value <= 6'h0;
+        end else begin
+            if(field_combo.changes.links.load_next) begin
+                field_storage.changes.links.value <= field_combo.changes.links.next;
+            end
+        end
+    end
+    // Field: ape_regs.changes.node
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.changes.node.value;
+        load_next_c = '0;
+        if(hwif_in.changes.node.next) begin // stickybit
+            next_c = '1;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.changes && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.changes.node.value & ~(decoded_wr_data[6:6] & decoded_wr_biten[6:6]);
+            load_next_c = '1;
+        end
+        field_combo.changes.node.next = next_c;
+        field_combo.changes.node.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.changes.node.value <= 1'h0;
+        end else begin
+            if(field_combo.changes.node.load_next) begin
+                field_storage.changes.node.value <= field_combo.changes.node.next;
+            end
+        end
+    end
+    assign hwif_out.changes.intr =
+        |field_storage.changes.links.value
+        || |field_storage.changes.node.value;
     // Field: ape_regs.key_start.start
     always_comb begin
         automatic logic [47:0] next_c;
@@ -1421,6 +1539,53 @@ module ape_regs (
         end
     end
     assign hwif_out.messages.taken.consumed.value = field_storage.messages.taken.consumed.value;
+    // Field: ape_regs.interrupt.control.enable
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.control.enable.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.control && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.control.enable.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.control.enable.next = next_c;
+        field_combo.interrupt.control.enable.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.control.enable.value <= 1'h0;
+        end else begin
+            if(field_combo.interrupt.control.enable.load_next) begin
+                field_storage.interrupt.control.enable.value <= field_combo.interrupt.control.enable.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.control.enable.value = field_storage.interrupt.control.enable.value;
+    // Field: ape_regs.interrupt.arm.count
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.interrupt.arm.count.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.interrupt.arm && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.interrupt.arm.count.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.interrupt.arm.count.next = next_c;
+        field_combo.interrupt.arm.count.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(rst) begin
+            field_storage.interrupt.arm.count.value <= 32'h0;
+        end else begin
+            if(field_combo.interrupt.arm.count.load_next) begin
+                field_storage.interrupt.arm.count.value <= field_combo.interrupt.arm.count.next;
+            end
+        end
+    end
+    assign hwif_out.interrupt.arm.count.value = field_storage.interrupt.arm.count.value;
+    assign hwif_out.interrupt.arm.count.swmod = decoded_reg_strb.interrupt.arm && decoded_req_is_wr && |(decoded_wr_biten[31:0]);
     // External region: ape_regs.ape_count
     assign hwif_out.ape_count.req = decoded_reg_strb.ape_count;
     assign hwif_out.ape_count.addr = decoded_addr[7:0];
@@ -1435,6 +1600,14 @@ module ape_regs (
         assign hwif_out.link_count[i0].wr_data = decoded_wr_data;
         assign hwif_out.link_count[i0].wr_biten = decoded_wr_biten;
     end
+    for(genvar i0=0; i0<7; i0++) begin
+        // External region: ape_regs.router_count[]
+        assign hwif_out.router_count[i0].req = decoded_reg_strb.router_count[i0];
+        assign hwif_out.router_count[i0].addr = decoded_addr[5:0];
+        assign hwif_out.router_count[i0].req_is_wr = decoded_req_is_wr;
+        assign hwif_out.router_count[i0].wr_data = decoded_wr_data;
+        assign hwif_out.router_count[i0].wr_biten = decoded_wr_biten;
+    end
 
     //--------------------------------------------------------------------------
     // Write response
@@ -1445,6 +1618,9 @@ module ape_regs (
         wr_ack |= hwif_in.ape_count.wr_ack;
         for(int i0=0; i0<6; i0++) begin
             wr_ack |= hwif_in.link_count[i0].wr_ack;
+        end
+        for(int i0=0; i0<7; i0++) begin
+            wr_ack |= hwif_in.router_count[i0].wr_ack;
         end
         external_wr_ack = wr_ack;
     end
@@ -1463,6 +1639,9 @@ module ape_regs (
         for(int i0=0; i0<6; i0++) begin
             rd_ack |= hwif_in.link_count[i0].rd_ack;
         end
+        for(int i0=0; i0<7; i0++) begin
+            rd_ack |= hwif_in.router_count[i0].rd_ack;
+        end
         readback_external_rd_ack_c = rd_ack;
     end
 
@@ -1470,8 +1649,8 @@ module ape_regs (
 
     assign readback_external_rd_ack = readback_external_rd_ack_c;
 
-    logic [10:0] rd_mux_addr;
-    logic [10:0] pending_rd_addr;
+    logic [11:0] rd_mux_addr;
+    logic [11:0] pending_rd_addr;
     // Hold read mux address to guarantee it is stable throughout any external accesses
     always_ff @(posedge clk) begin
         if(rst) begin
@@ -1488,7 +1667,7 @@ module ape_regs (
     always_comb begin
         automatic logic [63:0] readback_data_var;
         readback_data_var = '0;
-        if(rd_mux_addr == 11'h0) begin
+        if(rd_mux_addr == 12'h0) begin
             readback_data_var[5:0] = hwif_in.geometry.links.next;
             readback_data_var[15:8] = hwif_in.geometry.keys.next;
             readback_data_var[23:16] = hwif_in.geometry.gets.next;
@@ -1497,7 +1676,7 @@ module ape_regs (
             readback_data_var[39:36] = hwif_in.geometry.y_bits.next;
             readback_data_var[43:40] = hwif_in.geometry.z_bits.next;
         end
-        if(rd_mux_addr == 11'h8) begin
+        if(rd_mux_addr == 12'h8) begin
             readback_data_var[5:0] = field_storage.place.x.value;
             readback_data_var[12:8] = field_storage.place.y.value;
             readback_data_var[20:16] = field_storage.place.z.value;
@@ -1505,39 +1684,43 @@ module ape_regs (
             readback_data_var[45:40] = field_storage.place.nodes_y.value;
             readback_data_var[53:48] = field_storage.place.nodes_z.value;
         end
-        if(rd_mux_addr == 11'h10) begin
+        if(rd_mux_addr == 12'h10) begin
             readback_data_var[5:0] = hwif_in.links.up.next;
             readback_data_var[13:8] = hwif_in.links.silent.next;
         end
-        if(rd_mux_addr == 11'h18) begin
+        if(rd_mux_addr == 12'h18) begin
             readback_data_var[6:0] = field_storage.watch.says.value;
             readback_data_var[63:32] = field_storage.watch.period_cycles.value;
         end
-        if(rd_mux_addr == 11'h20) begin
+        if(rd_mux_addr == 12'h20) begin
             readback_data_var[31:0] = hwif_in.beats.beats.next;
             readback_data_var[39:32] = hwif_in.beats.state.next;
         end
-        if(rd_mux_addr == 11'h28) begin
+        if(rd_mux_addr == 12'h28) begin
             readback_data_var[59:0] = hwif_in.neighbours.links.next;
         end
-        if(rd_mux_addr == 11'h40) begin
+        if(rd_mux_addr == 12'h30) begin
+            readback_data_var[5:0] = field_storage.changes.links.value;
+            readback_data_var[6] = field_storage.changes.node.value;
+        end
+        if(rd_mux_addr == 12'h40) begin
             readback_data_var[47:0] = field_storage.key_start.start.value;
         end
-        if(rd_mux_addr == 11'h48) begin
+        if(rd_mux_addr == 12'h48) begin
             readback_data_var[40:0] = field_storage.key_bytes.bytes.value;
         end
-        if(rd_mux_addr == 11'h50) begin
+        if(rd_mux_addr == 12'h50) begin
             readback_data_var[31:0] = field_storage.key.nonce.value;
             readback_data_var[39:32] = field_storage.key.index.value;
             readback_data_var[40] = field_storage.key.valid.value;
             readback_data_var[41] = field_storage.key.readable.value;
             readback_data_var[42] = field_storage.key.writable.value;
         end
-        if(rd_mux_addr == 11'h60) begin
+        if(rd_mux_addr == 12'h60) begin
             readback_data_var[15:0] = field_storage.match_sender.sender.value;
             readback_data_var[31:16] = field_storage.match_sender.mask.value;
         end
-        if(rd_mux_addr == 11'h68) begin
+        if(rd_mux_addr == 12'h68) begin
             readback_data_var[7:0] = field_storage.match.index.value;
             readback_data_var[8] = field_storage.match.enable.value;
             readback_data_var[9] = field_storage.match.counts_events.value;
@@ -1546,43 +1729,59 @@ module ape_regs (
             readback_data_var[47:32] = field_storage.match.source.value;
             readback_data_var[51:48] = field_storage.match.route.value;
         end
-        if(rd_mux_addr == 11'h80) begin
+        if(rd_mux_addr == 12'h80) begin
             readback_data_var[0] = field_storage.ring.control.enable.value;
         end
-        if(rd_mux_addr == 11'h88) begin
+        if(rd_mux_addr == 12'h88) begin
             readback_data_var[47:0] = field_storage.ring.address.address.value;
         end
-        if(rd_mux_addr == 11'h90) begin
+        if(rd_mux_addr == 12'h90) begin
             readback_data_var[47:0] = field_storage.ring.completions.address.value;
         end
-        if(rd_mux_addr == 11'h98) begin
+        if(rd_mux_addr == 12'h98) begin
             readback_data_var[31:0] = field_storage.ring.size.ring_mask.value;
             readback_data_var[63:32] = field_storage.ring.size.completion_mask.value;
         end
-        if(rd_mux_addr == 11'ha0) begin
+        if(rd_mux_addr == 12'ha0) begin
             readback_data_var[31:0] = field_storage.ring.doorbell.count.value;
         end
-        if(rd_mux_addr == 11'ha8) begin
+        if(rd_mux_addr == 12'ha8) begin
             readback_data_var[31:0] = hwif_in.ring.state.consumed.next;
             readback_data_var[32] = hwif_in.ring.state.busy.next;
             readback_data_var[33] = hwif_in.ring.state.fault.next;
         end
-        if(rd_mux_addr == 11'hc0) begin
+        if(rd_mux_addr == 12'hc0) begin
             readback_data_var[47:0] = field_storage.messages.completions.address.value;
         end
-        if(rd_mux_addr == 11'hc8) begin
+        if(rd_mux_addr == 12'hc8) begin
             readback_data_var[31:0] = field_storage.messages.taken.mask.value;
             readback_data_var[63:32] = field_storage.messages.taken.consumed.value;
         end
-        if(rd_mux_addr == 11'hd0) begin
+        if(rd_mux_addr == 12'hd0) begin
             readback_data_var[31:0] = hwif_in.messages.written.count.next;
         end
-        if((rd_mux_addr >= 11'h200) && (rd_mux_addr <= 11'h200 + 11'hdf)) begin
+        if(rd_mux_addr == 12'he0) begin
+            readback_data_var[0] = field_storage.interrupt.control.enable.value;
+        end
+        if(rd_mux_addr == 12'hf0) begin
+            readback_data_var[31:0] = field_storage.interrupt.arm.count.value;
+        end
+        if(rd_mux_addr == 12'hf8) begin
+            readback_data_var[31:0] = hwif_in.interrupt.state.count.next;
+            readback_data_var[32] = hwif_in.interrupt.state.armed.next;
+            readback_data_var[33] = hwif_in.interrupt.state.raised.next;
+        end
+        if((rd_mux_addr >= 12'h200) && (rd_mux_addr <= 12'h200 + 12'hdf)) begin
             readback_data_var = hwif_in.ape_count.rd_data;
         end
         for(int i0=0; i0<6; i0++) begin
-            if((rd_mux_addr >= 11'h400 + (11)'(i0) * 11'h80) && (rd_mux_addr <= 11'h400 + (11)'(i0) * 11'h80 + 11'h47)) begin
+            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h80) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f)) begin
                 readback_data_var = hwif_in.link_count[i0].rd_data;
+            end
+        end
+        for(int i0=0; i0<7; i0++) begin
+            if((rd_mux_addr >= 12'h800 + (12)'(i0) * 12'h40) && (rd_mux_addr <= 12'h800 + (12)'(i0) * 12'h40 + 12'h2f)) begin
+                readback_data_var = hwif_in.router_count[i0].rd_data;
             end
         end
         readback_data = readback_data_var;

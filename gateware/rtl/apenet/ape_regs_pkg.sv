@@ -9,8 +9,8 @@
 package ape_regs_pkg;
 
     localparam APE_REGS_DATA_WIDTH = 64;
-    localparam APE_REGS_MIN_ADDR_WIDTH = 11;
-    localparam APE_REGS_SIZE = 'h700;
+    localparam APE_REGS_MIN_ADDR_WIDTH = 12;
+    localparam APE_REGS_SIZE = 'h9c0;
 
     typedef struct {
         logic [5:0] next;
@@ -85,6 +85,19 @@ package ape_regs_pkg;
     } ape_regs__neighbours__in_t;
 
     typedef struct {
+        logic [5:0] next;
+    } ape_regs__changes__links__in_t;
+
+    typedef struct {
+        logic next;
+    } ape_regs__changes__node__in_t;
+
+    typedef struct {
+        ape_regs__changes__links__in_t links;
+        ape_regs__changes__node__in_t node;
+    } ape_regs__changes__in_t;
+
+    typedef struct {
         logic [31:0] next;
     } ape_regs__ring__state__consumed__in_t;
 
@@ -119,6 +132,28 @@ package ape_regs_pkg;
     } ape_regs__messages__in_t;
 
     typedef struct {
+        logic [31:0] next;
+    } ape_regs__interrupt__state__count__in_t;
+
+    typedef struct {
+        logic next;
+    } ape_regs__interrupt__state__armed__in_t;
+
+    typedef struct {
+        logic next;
+    } ape_regs__interrupt__state__raised__in_t;
+
+    typedef struct {
+        ape_regs__interrupt__state__count__in_t count;
+        ape_regs__interrupt__state__armed__in_t armed;
+        ape_regs__interrupt__state__raised__in_t raised;
+    } ape_regs__interrupt__state__in_t;
+
+    typedef struct {
+        ape_regs__interrupt__state__in_t state;
+    } ape_regs__interrupt__in_t;
+
+    typedef struct {
         logic rd_ack;
         logic [63:0] rd_data;
         logic wr_ack;
@@ -131,14 +166,23 @@ package ape_regs_pkg;
     } ape_regs__link_count__external__in_t;
 
     typedef struct {
+        logic rd_ack;
+        logic [63:0] rd_data;
+        logic wr_ack;
+    } ape_regs__router_count__external__in_t;
+
+    typedef struct {
         ape_regs__geometry__in_t geometry;
         ape_regs__links__in_t links;
         ape_regs__beats__in_t beats;
         ape_regs__neighbours__in_t neighbours;
+        ape_regs__changes__in_t changes;
         ape_regs__ring__in_t ring;
         ape_regs__messages__in_t messages;
+        ape_regs__interrupt__in_t interrupt;
         ape_regs__ape_count__external__in_t ape_count;
         ape_regs__link_count__external__in_t link_count[6];
+        ape_regs__router_count__external__in_t router_count[7];
     } ape_regs__in_t;
 
     typedef struct {
@@ -187,6 +231,10 @@ package ape_regs_pkg;
         ape_regs__watch__says__out_t says;
         ape_regs__watch__period_cycles__out_t period_cycles;
     } ape_regs__watch__out_t;
+
+    typedef struct {
+        logic intr;
+    } ape_regs__changes__out_t;
 
     typedef struct {
         logic [47:0] value;
@@ -365,6 +413,28 @@ package ape_regs_pkg;
     } ape_regs__messages__out_t;
 
     typedef struct {
+        logic value;
+    } ape_regs__interrupt__control__enable__out_t;
+
+    typedef struct {
+        ape_regs__interrupt__control__enable__out_t enable;
+    } ape_regs__interrupt__control__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+        logic swmod;
+    } ape_regs__interrupt__arm__count__out_t;
+
+    typedef struct {
+        ape_regs__interrupt__arm__count__out_t count;
+    } ape_regs__interrupt__arm__out_t;
+
+    typedef struct {
+        ape_regs__interrupt__control__out_t control;
+        ape_regs__interrupt__arm__out_t arm;
+    } ape_regs__interrupt__out_t;
+
+    typedef struct {
         logic req;
         logic [7:0] addr;
         logic req_is_wr;
@@ -381,8 +451,17 @@ package ape_regs_pkg;
     } ape_regs__link_count__external__out_t;
 
     typedef struct {
+        logic req;
+        logic [5:0] addr;
+        logic req_is_wr;
+        logic [63:0] wr_data;
+        logic [63:0] wr_biten;
+    } ape_regs__router_count__external__out_t;
+
+    typedef struct {
         ape_regs__place__out_t place;
         ape_regs__watch__out_t watch;
+        ape_regs__changes__out_t changes;
         ape_regs__key_start__out_t key_start;
         ape_regs__key_bytes__out_t key_bytes;
         ape_regs__key__out_t key;
@@ -390,7 +469,9 @@ package ape_regs_pkg;
         ape_regs__match__out_t match;
         ape_regs__ring__out_t ring;
         ape_regs__messages__out_t messages;
+        ape_regs__interrupt__out_t interrupt;
         ape_regs__ape_count__external__out_t ape_count;
         ape_regs__link_count__external__out_t link_count[6];
+        ape_regs__router_count__external__out_t router_count[7];
     } ape_regs__out_t;
 endpackage

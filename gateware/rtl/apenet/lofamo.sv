@@ -5,7 +5,8 @@
 //   * The host is silent when no beat of it came for cfg_period_cycles, since reset or its last one; with its next beat it is not. A period of 0: it is not watched.
 //   * `beats` is one more every BEAT_CYCLES: the host knows by it that the logic lives.
 //   * `state` is for the neighbours: apelink tells it. Bit 0: the host is silent; the others are what the host says of itself with its last beat, 0 when it is well.
-//   * Of each link: what the neighbour says of itself, or that nothing is heard. `changed` is a pulse when one of these, or `state`, is another than a cycle ago.
+//   * Of each link: what the neighbour says of itself, or that nothing is heard. `changes` and `state_changes` are pulses when what is known of that one, or `state`, is another than
+//     a cycle ago; `changed` is one when one of them is.
 module lofamo #(
     parameter int BEAT_CYCLES = 1024
 ) (
@@ -22,7 +23,9 @@ module lofamo #(
     input  logic [47:0] neighbour_state,     // a byte a link
     output logic [ 7:0] state,
     output logic [59:0] links,               // ten bits each: up, silent, and the neighbour's state
-    output logic        changed
+    output logic        changed,
+    output logic [ 5:0] changes,
+    output logic        state_changes
 );
   logic [31:0] since_beat, since_count;
   logic host_silent;
@@ -51,8 +54,11 @@ module lofamo #(
     wire heard = link_up[p] && !silent[p];
     always_ff @(posedge clk) links[10*p+:10] <= rst ? '0 : {heard ? neighbour_state[8*p+:8] : 8'd0, silent[p] && link_up[p], link_up[p]};
   end
+  wire [67:0] differs = was ^ {links, state};
   always_ff @(posedge clk) begin
     was <= rst ? '0 : {links, state};
-    changed <= was != {links, state} && !rst;
+    changed <= differs != '0 && !rst;
+    state_changes <= differs[7:0] != '0 && !rst;
+    for (int p = 0; p < 6; p++) changes[p] <= differs[8+10*p+:10] != '0 && !rst;
   end
 endmodule

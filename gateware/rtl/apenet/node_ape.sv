@@ -45,6 +45,8 @@ module node_ape #(
     input port_pkg::pages_t pages,  // the host port's page table
     /* verilator lint_on UNUSEDSIGNAL */
 
+    output logic irq,  // as of interrupter: what is known of a neighbour, or of this node, has changed
+
     input  logic [  5:0] link_up,
     output logic [  5:0] link_tx_valid,
     input  logic [  5:0] link_tx_ready,
@@ -93,7 +95,7 @@ module node_ape #(
       .rst,
       .s_axil_awready,
       .s_axil_awvalid,
-      .s_axil_awaddr(s_axil_awaddr[10:0]),
+      .s_axil_awaddr,
       .s_axil_awprot('0),
       .s_axil_wready,
       .s_axil_wvalid,
@@ -104,7 +106,7 @@ module node_ape #(
       .s_axil_bresp,
       .s_axil_arready,
       .s_axil_arvalid,
-      .s_axil_araddr(s_axil_araddr[10:0]),
+      .s_axil_araddr,
       .s_axil_arprot('0),
       .s_axil_rready,
       .s_axil_rvalid,
@@ -113,14 +115,14 @@ module node_ape #(
       .hwif_in(status),
       .hwif_out(set)
   );
-  wire unused = &{1'b0, s_axil_awaddr[11], s_axil_araddr[11]};
 
   // --- what a write starts: a cycle later, when the register holds what was written ---
-  logic key_write, match_write, beat;
+  logic key_write, match_write, beat, interrupt_arm;
   always_ff @(posedge clk) begin
     key_write <= set.key.nonce.swmod && !rst;
     match_write <= set.match.index.swmod && !rst;
     beat <= set.watch.says.swmod && !rst;
+    interrupt_arm <= set.interrupt.arm.count.swmod && !rst;
   end
 
   apenet_pkg::place_t at;
@@ -140,6 +142,8 @@ module node_ape #(
   logic [127:0] in_data, out_data;
   logic in_valid, in_ready, in_last, out_valid, out_ready, out_last, unused_ready;
   logic [5:0] silent, sent, down, good, flagged, crc, cut, no_header, noise, corrected;
+  logic [59:0] lost;
+  logic [13:0] routed, drop_length, drop_outside, drop_turn, drop_port, drop_hops;
   logic [47:0] neighbour_state;
   logic [7:0] node_state;
   apenet_node #(
@@ -167,12 +171,12 @@ module node_ape #(
       .link_tx_data,
       .link_rx_valid,
       .link_rx_data,
-      .count_good(),
-      .drop_length(),
-      .drop_outside(),
-      .drop_turn(),
-      .drop_port(),
-      .drop_hops(),
+      .count_good(routed),
+      .drop_length,
+      .drop_outside,
+      .drop_turn,
+      .drop_port,
+      .drop_hops,
       .link_sent(sent),
       .drop_down(down),
       .link_good(good),
@@ -180,11 +184,12 @@ module node_ape #(
       .error_crc(crc),
       .error_cut(cut),
       .drop_header(no_header),
-      .drop_lost(),
+      .drop_lost(lost),
       .noise,
       .header_corrected(corrected)
   );
 
+  logic changed;
   lofamo i_lofamo (
       .clk,
       .rst,
@@ -197,11 +202,30 @@ module node_ape #(
       .neighbour_state,
       .state(node_state),
       .links(status.neighbours.links.next),
-      .changed()
+      .changed,
+      .changes(status.changes.links.next),
+      .state_changes(status.changes.node.next)
   );
   assign status.beats.state.next = node_state;
   assign status.links.up.next = up;
   assign status.links.silent.next = silent;
+
+  // Rings as the completions of the host's port do: a change is one, and the first raises it.
+  interrupter i_interrupter (
+      .clk,
+      .rst,
+      .now_ns,
+      .completion(changed),
+      .cfg_enable(set.interrupt.control.enable.value),
+      .cfg_completions(32'd1),
+      .cfg_moderation_ns('0),
+      .arm(interrupt_arm),
+      .arm_count(set.interrupt.arm.count.value),
+      .irq,
+      .armed(status.interrupt.state.armed.next),
+      .raised(status.interrupt.state.raised.next),
+      .count(status.interrupt.state.count.next)
+  );
 
   // --- remote memory ---
   port_pkg::routed_t payload;
@@ -328,37 +352,32 @@ module node_ape #(
       .completion_fault
   );
 
-  // --- counters: those of messages, then link by link ---
-  localparam int PER_LINK = nic_counts_pkg::APE_LINK_COUNTS;
-  localparam int COUNTERS = nic_counts_pkg::APE_COUNTS + 6 * PER_LINK;
-  localparam int INDEX_BITS = $clog2(COUNTERS);
-  logic [6*PER_LINK-1:0] link_pulses;
-  logic [INDEX_BITS-1:0] index;
-  logic [63:0] count;
-  logic [5:0] reads_link;
-  logic counted;
-  wire reads_ape = set.ape_count.req && !set.ape_count.req_is_wr;
-  always_comb begin
-    index = INDEX_BITS'(set.ape_count.addr[7:3]);
-    for (int k = 0; k < 6; k++) begin
-      reads_link[k] = set.link_count[k].req && !set.link_count[k].req_is_wr;
-      if (reads_link[k]) index = INDEX_BITS'(nic_counts_pkg::APE_COUNTS + PER_LINK * k) + INDEX_BITS'(set.link_count[k].addr[6:3]);
-      link_pulses[PER_LINK*k+:PER_LINK] = {corrected[k], noise[k], no_header[k], cut[k], crc[k], flagged[k], good[k], down[k], sent[k]};
-    end
+  // --- counters ---
+  nic_counts_pkg::ape_link_counts_t [5:0] link_counts;
+  for (genvar k = 0; k < 6; k++) begin : g_link_counts
+    assign link_counts[k] = '{
+            sent: sent[k], down: down[k], good: good[k], flagged: flagged[k], crc: crc[k], cut: cut[k], header: no_header[k],
+            lost: 1'b0, noise: noise[k], corrected: corrected[k]
+        };
   end
-  counters #(
-      .COUNTERS(COUNTERS)
-  ) i_counters (
+  nic_counts_pkg::ape_router_counts_t [6:0][1:0] router_counts;
+  for (genvar i = 0; i < 14; i++) begin : g_router_counts
+    assign router_counts[i/2][i%2] = '{
+            routed: routed[i], length: drop_length[i], outside: drop_outside[i], turn: drop_turn[i], port: drop_port[i], hops: drop_hops[i]
+        };
+  end
+  ape_counters i_counters (
       .clk,
       .rst,
-      .pulses({link_pulses, counts}),
-      .read(reads_ape || reads_link != '0),
-      .read_index(index),
-      .done(counted),
-      .data(count)
+      .ape_counts(counts),
+      .link_counts,
+      .lost,
+      .router_counts,
+      .ape_request(set.ape_count),
+      .ape_answer(status.ape_count),
+      .link_request(set.link_count),
+      .link_answer(status.link_count),
+      .router_request(set.router_count),
+      .router_answer(status.router_count)
   );
-  assign status.ape_count = '{rd_ack: counted, rd_data: count, wr_ack: set.ape_count.req && set.ape_count.req_is_wr};
-  for (genvar k = 0; k < 6; k++) begin : g_link_count
-    assign status.link_count[k] = '{rd_ack: counted, rd_data: count, wr_ack: set.link_count[k].req && set.link_count[k].req_is_wr};
-  end
 endmodule

@@ -94,13 +94,48 @@ async def links_show_what_neighbours_say_and_each_change_is_one_pulse(dut: Any) 
             is_up, is_silent = up >> port & 1, silent >> port & 1
             heard = is_up and not is_silent
             wanted |= (is_up * UP | (is_up and is_silent) * SILENT | (state if heard else 0) << 2) << 10 * port
-        pulses = 0
+        pulses, whose = 0, 0
         for cycle in range(6):
             await RisingEdge(dut.clk)
             pulses += int(dut.changed.value)
+            whose |= int(dut.changes.value)
+            assert int(dut.changed.value) == (int(dut.changes.value) != 0)
+            assert dut.state_changes.value == 0
             if cycle > 2:
                 assert int(dut.links.value) == wanted
         assert pulses == (wanted != shown)
+        assert whose == sum(1 << port for port in range(6) if (wanted ^ shown) >> 10 * port & 0x3FF)
         changes += wanted != shown
         shown = wanted
     assert changes > 100
+
+
+@cocotb.test
+async def a_change_of_its_own_state_is_one_pulse_and_of_no_link(dut: Any) -> None:
+    bench = await started(dut, 40)
+    pulses: list[int] = []
+    cycles: list[int] = []
+    before = 0
+
+    async def look() -> None:
+        nonlocal before
+        for cycle in range(100):
+            await RisingEdge(dut.clk)
+            if int(dut.state.value) != before:
+                cycles.append(cycle)
+            before = int(dut.state.value)
+            assert dut.changes.value == 0
+            assert dut.changed.value == dut.state_changes.value
+            if dut.changed.value == 1:
+                pulses.append(cycle)
+
+    looking = cocotb.start_soon(look())
+    await beat(bench)  # well, as before
+    await beat(bench, 9)
+    await bench.wait(10)
+    await beat(bench, 9)
+    await bench.wait(60)  # silent
+    await beat(bench, 0)
+    await looking
+    assert len(cycles) == 3
+    assert pulses == [cycle + 1 for cycle in cycles]

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nodes with an Ethernet port each, joined by the two cables of a ring of two, for test_node_ape.py: what stands at either begins with a_ or b_.
+// Two nodes with an Ethernet port each, joined by the two cables of a ring of two, for test_node_ape.py: what stands at either begins with a_ or b_. In place of
+// what comes by a link of a, its y+ too, the test can give it words of its own.
 module bench_top #(
     parameter int APE_LINKS = 3
 ) (
     input logic clk,
     input logic rst,
     input logic [1:0] cable_up,  // from a's x+ to b's x-, and from b's x+ to a's x-
+    input logic [2:0] forges,    // a's x+, x- or y+
+    input logic forged_valid,
+    input logic [127:0] forged,
+    output logic a_irq,
     input  logic [13:0] a_s_axil_awaddr,
     input  logic a_s_axil_awvalid,
     output logic a_s_axil_awready,
@@ -41,6 +46,7 @@ module bench_top #(
     input  logic [4:0] a_mem_answer_tag,
     input  logic [127:0] a_mem_answer_data,
     input  logic a_mem_answer_last,
+    output logic b_irq,
     input  logic [13:0] b_s_axil_awaddr,
     input  logic b_s_axil_awvalid,
     output logic b_s_axil_awready,
@@ -80,11 +86,14 @@ module bench_top #(
   // What a node sends by x+ comes to the other one's x- a cycle later, and the other way round.
   logic [5:0] a_tx_valid, b_tx_valid, a_rx_valid, b_rx_valid;
   logic [767:0] a_tx_data, b_tx_data, a_rx_data, b_rx_data;
-  wire [5:0] a_up = {4'd0, cable_up[1], cable_up[0]};
+  wire [5:0] a_up = {3'd0, forges[2], cable_up[1], cable_up[0]};
   wire [5:0] b_up = {4'd0, cable_up[0], cable_up[1]};
   always_ff @(posedge clk) begin
     {a_rx_valid, a_rx_data} <= {4'd0, b_tx_valid[0], b_tx_valid[1], 512'd0, b_tx_data[127:0], b_tx_data[255:128]};
     {b_rx_valid, b_rx_data} <= {4'd0, a_tx_valid[0], a_tx_valid[1], 512'd0, a_tx_data[127:0], a_tx_data[255:128]};
+    for (int p = 0; p < 3; p++) begin
+      if (forges[p]) {a_rx_valid[p], a_rx_data[128*p+:128]} <= {forged_valid, forged};
+    end
     if (rst) {a_rx_valid, b_rx_valid} <= '0;
   end
 
@@ -130,7 +139,7 @@ module bench_top #(
       .ape_tx_data(a_tx_data),
       .ape_rx_valid(a_rx_valid),
       .ape_rx_data(a_rx_data),
-      .irq(),
+      .irq(a_irq),
       .mem_write_valid(a_mem_write_valid),
       .mem_write_ready(a_mem_write_ready),
       .mem_write_first(a_mem_write_first),
@@ -195,7 +204,7 @@ module bench_top #(
       .ape_tx_data(b_tx_data),
       .ape_rx_valid(b_rx_valid),
       .ape_rx_data(b_rx_data),
-      .irq(),
+      .irq(b_irq),
       .mem_write_valid(b_mem_write_valid),
       .mem_write_ready(b_mem_write_ready),
       .mem_write_first(b_mem_write_first),

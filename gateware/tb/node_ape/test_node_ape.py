@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two nodes in a torus: what a detector sends to the Ethernet port of one comes to the memory, or a CLOP, of the other."""
 
+from collections import Counter
 from ipaddress import IPv4Address
 from random import Random
 from typing import Any
 
 import cocotb
-from common import rdma
+from cocotb.triggers import RisingEdge
+from common import apenet, rdma
+from common.apenet import MAGIC, Packet
 from common.bench import SHORT, Bench, pauses, random_numbers
 from common.contract import Completion, Kind
 from common.counts import ROWS
@@ -14,7 +17,10 @@ from common.frames import LOCAL_IP, LOCAL_MAC, mac_number, udp_frame, with_fcs
 from common.host import ENTRY_BYTES, MEMORY_BYTES, PAYLOADS, RING_ENTRIES, Host
 from common.wires import XgmiiWireSource
 
-TORUS = 0x2000  # registers
+TORUS = 0x2000  # registers; in that window:
+WATCH, CHANGES, INTERRUPT = 0x018, 0x030, 0x0E0
+HOST_INTERRUPT = 0x0C0  # in the host's
+CHANGE_CYCLES = 6  # until a link that goes down has the line up
 RING, SENT, MESSAGES, WINDOW = 0x140000, 0x148000, 0x150000, 0x160000  # in memory
 MESSAGE_ENTRIES = 256
 KEY, WINDOW_BYTES = 5, MEMORY_BYTES - WINDOW
@@ -73,14 +79,15 @@ class Node(Bench):
         self.rung = 0
         self.tags: list[int] = []
 
-    async def set_up(self) -> None:
+    async def set_up(self, shape: tuple[int, int, int]) -> None:
+        x, y, z = shape
         write = self.host.registers.write
         await self.host.set_up()
         await write(0x020, mac_number(LOCAL_MAC))
         await write(0x028, int(IPv4Address(LOCAL_IP)))
         await write(0x040, 0)
         await write(0x048, 1 | 1 << 8 | DETECTOR_CLOP << 12 | DETECTOR_PORT << 16 | DETECTOR << 32)
-        await write(TORUS + 0x008, self.number | 2 << 32 | 1 << 40 | 1 << 48)
+        await write(TORUS + 0x008, self.number | x << 32 | y << 40 | z << 48)
         await write(TORUS + 0x040, WINDOW)
         await write(TORUS + 0x048, WINDOW_BYTES)
         await write(TORUS + 0x050, self.nonce | KEY << 32 | 7 << 40)
@@ -93,14 +100,15 @@ class Node(Bench):
         await write(TORUS + 0x098, (RING_ENTRIES - 1) | (RING_ENTRIES - 1) << 32)
         await write(TORUS + 0x080, 1)
 
-    async def post(self, **fields: Any) -> None:
-        """To the other node."""
+    async def post(self, *, to: int | None = None, **fields: Any) -> None:
+        """To the other node, where no place is named."""
         while self.rung - len(self.host.sent) >= RING_ENTRIES:
             await self.wait(20)
         at = RING + self.rung % RING_ENTRIES * ENTRY_BYTES
         self.rung += 1
         self.tags.append(self.rng.getrandbits(64))
-        data = rdma.descriptor(to=rdma.place(1 - self.number), tag=self.tags[-1], sequence=self.rung, **fields)
+        place = rdma.place(1 - self.number) if to is None else to
+        data = rdma.descriptor(to=place, tag=self.tags[-1], sequence=self.rung, **fields)
         self.host.memory[at : at + ENTRY_BYTES] = data
         await self.host.registers.write(TORUS + 0x0A0, self.rung)
 
@@ -117,14 +125,15 @@ class Pair(Bench):
     def __init__(self, top: Any, share: float = 0) -> None:
         super().__init__(top)
         self.rng = random_numbers()
-        top.cable_up.value = 0
+        top.cable_up.value = top.forges.value = top.forged_valid.value = 0
         self.nodes = [Node(top, prefix, number, self.rng, share) for number, prefix in enumerate(("a_", "b_"))]
 
-    async def begin(self) -> None:
+    async def begin(self, shape: tuple[int, int, int] = (2, 1, 1)) -> None:
+        """shape: of the torus of which a believes to be."""
         await self.reset(60)
         for node in self.nodes:
             node.host.forget()
-            await node.set_up()
+            await node.set_up(shape if node.number == 0 else (2, 1, 1))
         self.dut.cable_up.value = 3
         await self.wait(40)
 
@@ -136,6 +145,15 @@ class Pair(Bench):
                 return
             await self.wait(300)
         raise AssertionError("not within its time")
+
+    async def edges(self, line: Any, rises: list[int]) -> None:
+        """The cycles in which one that sends a message for each rising edge sends one."""
+        high = 0
+        while True:
+            await RisingEdge(self.dut.clk)
+            if int(line.value) and not high:
+                rises.append(self.cycle)
+            high = int(line.value)
 
     async def books(self) -> None:
         """What one node sent, by each link, the other one knows what became of it. Nothing is in flight."""
@@ -150,6 +168,19 @@ class Pair(Bench):
             assert counts[there]["send"] == counts[there]["forwarded"]
             quiet = set(ROWS["ape"]["names"]) - {"landed", "events", "get", "send", "left", "forwarded"}
             assert all(counts[there][name] == 0 for name in quiet), counts[there]
+        for k, node in enumerate(self.nodes):
+            router = [await node.counts("ape_router", 0x800 + 0x40 * port) for port in range(7)]
+            assert all(row[name] == 0 for row in router for name in row if name != "routed"), router
+            balance(counts[k], links[k], router)
+
+
+def balance(ape: dict[str, int], links: list[dict[str, int]], router: list[dict[str, int]]) -> None:
+    """The books of one node, in which nothing is in flight: docs/design/torus.md."""
+    for link, port in zip(links, router, strict=False):
+        assert sum(link[name] for name in ("good", "flagged", "crc", "cut")) == sum(port.values())
+    assert ape["left"] == sum(router[6].values())
+    came = sum(ape[name] for name in ROWS["ape"]["parts"]["packet_ends"])
+    assert sum(port["routed"] for port in router) == came + sum(link["sent"] + link["down"] for link in links)
 
 
 @cocotb.test
@@ -268,3 +299,228 @@ async def the_host_knows_of_links_and_neighbours(dut: Any) -> None:
     dut.cable_up.value = 1
     await pair.wait(4)
     assert [await node.host.registers.read(TORUS + 0x010) & 0x3F for node in pair.nodes] == [1, 2]
+
+
+class Forger:
+    """In place of what is at one of the links of node a: words of a link, good ones and others, and what is to become of them."""
+
+    def __init__(self, pair: Pair, link: int) -> None:
+        self.pair, self.link = pair, link
+        self.data, self.headers = [0, 0], [0, 0]  # that a sender would have sent, by virtual channel
+        self.expected: Counter[str] = Counter()  # of ape_link
+        self.routed: Counter[str] = Counter()  # of ape_router
+        self.came: Counter[str] = Counter()  # of ape
+        self.events = 0
+
+    async def words(self, *words: int) -> None:
+        dut, rng = self.pair.dut, self.pair.rng
+        for word in words:
+            dut.forges.value = 1 << self.link
+            dut.forged.value, dut.forged_valid.value = word, 1
+            await self.pair.wait(1)
+            dut.forged_valid.value = 0
+            if rng.random() < 0.1:
+                await self.pair.wait(rng.randint(1, 3))
+
+    def start(self, packet: Packet) -> list[int]:
+        """START and header, and what it sends is counted."""
+        vc, words = packet.vc, len(packet.payload)
+        limits = apenet.counts(1024, 256, 1024, 256)
+        content = limits | apenet.counts(self.data[vc], *self.headers) << 44 | words << 77 | vc << 86
+        self.data[vc] += words
+        self.headers[vc] += 2
+        return [MAGIC, apenet.control(apenet.START, content), apenet.with_check(packet.head)]
+
+    async def send(self, packet: Packet, *, fate: str = "good", routed: str = "routed", came: str = "") -> None:
+        start = self.start(packet)
+        if fate == "corrected":
+            start[2] ^= 1 << self.pair.rng.randrange(128)
+        await self.words(*start, *packet.words[1:])
+        self.expected["good" if fate == "corrected" else fate] += 1
+        self.expected["corrected"] += fate == "corrected"
+        self.routed[routed] += 1
+        if came:
+            self.came[came] += 1
+
+    async def event(self, fate: str = "good", vc: int = 0) -> None:
+        """For a."""
+        event = rdma.event_packet(x=0, source=rdma.place(0, 1), number=self.events)
+        event.head |= vc
+        await self.send(event, fate=fate, came="events")
+        self.events += 1
+
+    def put(self) -> Packet:
+        return rdma.data_packet(self.pair.rng.randbytes(60), region=KEY, offset=0, x=0, nonce=1, source=rdma.place(0, 1), number=7)
+
+    async def spoil(self, fate: str) -> None:
+        """A packet, or some, of which the link says this; an event after them."""
+        rng, packet = self.pair.rng, self.put()
+        if fate == "flagged":
+            packet.flagged = True
+            await self.send(packet, fate="flagged", came="flagged")
+        elif fate == "crc":
+            damaged = [*packet.payload[:-1], packet.payload[-1] ^ 1 << rng.randrange(128)]
+            await self.words(*self.start(packet), *damaged, packet.words[-1])
+        elif fate == "cut":
+            await self.words(*self.start(packet), *packet.payload[: rng.randrange(len(packet.payload))])
+        elif fate == "header":
+            first, second = rng.sample(range(128), 2)
+            start = self.start(packet)
+            await self.words(*start[:2], start[2] ^ 1 << first ^ 1 << second, *packet.words[1:])
+        elif fate == "lost":
+            many = [rng.randint(0, 20), rng.randint(1, 20)]
+            self.headers = [count + 2 * lost for count, lost in zip(self.headers, many, strict=True)]
+            self.expected["lost"] += sum(many)
+        elif fate == "noise":
+            await self.event()
+            await self.words(MAGIC, rng.getrandbits(120) << 8)
+            self.expected["noise"] += 1
+        if fate in ("crc", "cut"):
+            self.routed["routed"] += 1
+            self.came["flagged"] += 1
+        if fate in ("crc", "cut", "header"):
+            self.expected[fate] += 1
+        await self.event("corrected" if fate == "corrected" else "good", vc=rng.randrange(2))
+
+    async def misroute(self, drop: str) -> None:
+        """A packet that the router drops under this name, in the torus of the test below."""
+        to = {"outside": {"x": 5}, "turn": {"x": 1}, "port": {"y": 2}, "hops": {"x": 2, "hops": 4}}[drop]
+        if drop == "port" and self.pair.rng.random() < 0.5:
+            to = {"port": 1}
+        payload = self.pair.rng.randbytes(self.pair.rng.randrange(80))
+        await self.send(apenet.packet(payload, packet_type=rdma.PUT, vc=self.pair.rng.randrange(2), **to), routed=drop)
+
+
+@cocotb.test
+async def every_packet_that_is_lost_has_a_name(dut: Any) -> None:
+    """Of each reason that there is in a node some are really lost: the host reads how many, and whatever came to a router is routed or dropped."""
+    pair = Pair(dut)
+    await pair.begin(shape=(4, 3, 2))
+    rng, (here, _) = pair.rng, pair.nodes
+    by_y, by_x = Forger(pair, link=2), Forger(pair, link=1)
+    fates = ["flagged", "crc", "cut", "header", "lost", "noise", "corrected"] * (2 if SHORT else 8)
+    drops = ["outside", "turn", "port"] * (3 if SHORT else 12)
+    kinds = [(by_y.spoil, fate) for fate in fates] + [(by_y.misroute, drop) for drop in drops]
+    rng.shuffle(kinds)
+    dut.forges.value = 1 << by_y.link
+    await pair.wait(20)
+    for act, name in kinds:
+        await act(name)
+        await here.release()
+    await pair.wait(100)
+    dut.forges.value = 1 << by_x.link
+    await pair.wait(20)
+    for drop in rng.sample(["hops", "outside"] * 4, 8):
+        await by_x.misroute(drop)
+    # Of what the host sends: to no node, by a link that there is not, by one that is down.
+    sent = Counter({"outside": 3, "port": 4, "routed": 5})
+    dut.cable_up.value = 2
+    dut.forges.value = 0
+    await pair.wait(30)
+    for name, to in (("outside", rdma.place(4)), ("port", rdma.place(0, 0, 1)), ("routed", rdma.place(1))):
+        for _ in range(sent[name]):
+            await here.post(kind=rdma.EVENT, to=to)
+    await pair.until(lambda: len(here.host.sent) == here.rung)
+    await pair.wait(100)
+
+    ape = await here.counts("ape", 0x200)
+    links = [await here.counts("ape_link", 0x400 + 0x80 * link) for link in range(6)]
+    router = [await here.counts("ape_router", 0x800 + 0x40 * port) for port in range(7)]
+    assert Counter(router[6]) == Counter({name: sent[name] for name in router[6]})
+    for forger in (by_x, by_y):
+        assert Counter(links[forger.link]) == Counter({name: forger.expected[name] for name in links[0]})
+        assert Counter(router[forger.link]) == Counter({name: forger.routed[name] for name in router[0]})
+    assert links[0]["down"] == sent["routed"]
+    assert {name: ape[name] for name in ("events", "flagged", "left")} == {**by_y.came, "left": sent.total()}
+    # A link has no packet that is too long: its header is not the one that START announced.
+    assert {name for name in router[0] if any(row[name] for row in router)} == set(router[0]) - {"length"}
+    balance(ape, links, router)
+
+
+@cocotb.test
+async def a_change_wakes_the_host_once_and_none_is_missed(dut: Any) -> None:
+    pair = Pair(dut)
+    await pair.begin()
+    here, there = pair.nodes
+    read, write = here.host.registers.read, here.host.registers.write
+    await write(TORUS + WATCH, 0)
+    rises: list[int] = []
+    cocotb.start_soon(pair.edges(dut.a_irq, rises))
+
+    async def look() -> tuple[int, int]:
+        """As a host does that was woken: how many changes, and whose; it clears those."""
+        count = await read(TORUS + INTERRUPT + 0x18) & 0xFFFFFFFF
+        changes = await read(TORUS + CHANGES)
+        await write(TORUS + CHANGES, changes)
+        return count, changes
+
+    count, changes = await look()
+    assert count > 0
+    assert changes == 3, "links that came up"
+    await write(TORUS + INTERRUPT, 1)
+    await write(TORUS + INTERRUPT + 0x10, count)
+    await pair.wait(200)
+    assert rises == []
+    assert await read(TORUS + INTERRUPT + 0x18) == count | 1 << 32, "armed"
+    down = pair.cycle
+    dut.cable_up.value = 1
+    await pair.wait(20)
+    assert [cycle - down for cycle in rises] == [CHANGE_CYCLES]
+    assert await read(TORUS + INTERRUPT + 0x18) == count + 1 | 1 << 33, "raised"
+    dut.cable_up.value = 3
+    await pair.wait(40)
+    assert len(rises) == 1, "not armed"
+    count, changes = await look()
+    assert changes == 2
+    # What changes between look and arming wakes at once; what the host has read is not told again.
+    await there.host.registers.write(TORUS + WATCH, 0x11)
+    await pair.wait(60)
+    await write(TORUS + INTERRUPT + 0x10, count)
+    await pair.wait(6)
+    assert len(rises) == 2
+    count, changes = await look()
+    assert changes == 3, "a neighbour by both links"
+    states = await read(TORUS + 0x028)
+    assert [states >> 10 * link & 0x3FF for link in range(2)] == [0x11 << 3 | 1] * 2
+    await write(TORUS + INTERRUPT + 0x10, count)
+    # Its own, when it is silent; masked it waits.
+    await write(TORUS + INTERRUPT, 0)
+    await write(TORUS + WATCH, 500 << 32)
+    await pair.wait(600)
+    assert len(rises) == 2
+    await write(TORUS + INTERRUPT, 1)
+    await pair.wait(4)
+    assert len(rises) == 3
+    count, changes = await look()
+    assert changes == 1 << 6
+    assert await read(TORUS + 0x020) >> 32 == 1
+    assert await read(TORUS + CHANGES) == 0
+
+
+@cocotb.test
+async def completions_and_changes_share_the_line(dut: Any) -> None:
+    """One of the two that comes while the other has the line up is a message of its own."""
+    pair = Pair(dut)
+    await pair.begin()
+    here = pair.nodes[0]
+    read, write = here.host.registers.read, here.host.registers.write
+    rises: list[int] = []
+    cocotb.start_soon(pair.edges(dut.a_irq, rises))
+    for first in ("completion", "change", "completion"):
+        rises.clear()
+        for window in (0, TORUS):
+            at = window + (INTERRUPT if window else HOST_INTERRUPT)
+            await write(at, 1)
+            await write(at + 0x10, await read(at + 0x18) & 0xFFFFFFFF)
+        assert rises == []
+        for number, event in enumerate([first, "change" if first == "completion" else "completion"], start=1):
+            if event == "change":
+                dut.cable_up.value = int(dut.cable_up.value) ^ 2
+                await pair.wait(20)
+            else:
+                frames = len(here.host.found)
+                here.wire.send(with_fcs(udp_frame(pair.rng.randbytes(100), port=DETECTOR_PORT)))
+                await pair.until(lambda frames=frames: len(here.host.found) > frames)
+                await pair.wait(20)
+            assert len(rises) == number, event
+            assert dut.a_irq.value == 1

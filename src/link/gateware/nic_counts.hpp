@@ -68,8 +68,13 @@ inline constexpr std::string_view kNames[] = {"landed", "events", "get", "flagge
 }  // namespace ape
 
 namespace ape_link {
-enum : unsigned { sent, down, good, flagged, crc, cut, header, noise, corrected, count };
-inline constexpr std::string_view kNames[] = {"sent", "down", "good", "flagged", "crc", "cut", "header", "noise", "corrected"};
+enum : unsigned { sent, down, good, flagged, crc, cut, header, lost, noise, corrected, count };
+inline constexpr std::string_view kNames[] = {"sent", "down", "good", "flagged", "crc", "cut", "header", "lost", "noise", "corrected"};
 }  // namespace ape_link
+
+namespace ape_router {
+enum : unsigned { routed, length, outside, turn, port, hops, count };
+inline constexpr std::string_view kNames[] = {"routed", "length", "outside", "turn", "port", "hops"};
+}  // namespace ape_router
 
 }  // namespace nanet::link::gateware
