@@ -16,7 +16,7 @@ module irq_join #(
 );
   logic [SOURCES-1:0] was;
   always_ff @(posedge clk) begin
-    was <= rst ? '0 : levels;
+    was <= levels;
     irq <= levels != '0 && !(irq && (levels & ~was) != '0) && !rst;
   end
 endmodule

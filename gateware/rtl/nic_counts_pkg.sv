@@ -232,8 +232,9 @@ package nic_counts_pkg;
     logic gps_period;
     logic gps_pulse;
   } km3_node_counts_t;
-  localparam int APE_COUNTS = 28;
+  localparam int APE_COUNTS = 29;
   typedef struct packed {
+    logic missed;
     logic no_route;
     logic forwarded;
     logic completion_fault;

@@ -3,21 +3,23 @@
 //
 // Contract
 //   * As of counters: a pulse of each in every cycle, none is lost. A write to a counter is answered and does nothing.
-//   * `lost` is a number of packets; so many were sent, so they come at less than one a cycle in the mean. The two virtual channels of a port may pulse together, but each
+//   * `missed` and `lost` are numbers of messages and packets; so many were sent, so they come at less than one a cycle in the mean. The two virtual channels of a port may pulse together, but each
 //     pulses in every other cycle at most: a packet has two words or more.
 module ape_counters #(
     localparam int LINKS = 6,
     localparam int PORTS = 7,  // of the router: links, then the node
-    localparam int LOST_BITS = 10
+    localparam int LOST_BITS = 10,
+    localparam int MISSED_BITS = 16
 ) (
     input logic clk,
     input logic rst,
 
     // --- pulses ---
+    /* verilator lint_off UNUSEDSIGNAL */  // of these `missed` and `lost` are those beside them
     input nic_counts_pkg::ape_counts_t ape_counts,
-    /* verilator lint_off UNUSEDSIGNAL */  // `lost` of a link is that beside it
     input nic_counts_pkg::ape_link_counts_t [LINKS-1:0] link_counts,
     /* verilator lint_on UNUSEDSIGNAL */
+    input logic [MISSED_BITS-1:0] missed,
     input logic [LINKS-1:0][LOST_BITS-1:0] lost,
     input nic_counts_pkg::ape_router_counts_t [PORTS-1:0][1:0] router_counts,  // of each virtual channel
 
@@ -84,6 +86,21 @@ module ape_counters #(
   // --- messages, and the router's ports ---
   logic done;
   logic [63:0] data;
+  nic_counts_pkg::ape_counts_t ape_pulses;
+  logic missed_one;
+  pulse_spread #(
+      .AMOUNT_BITS(MISSED_BITS),
+      .WAITING_BITS(MISSED_BITS + 1)
+  ) i_missed (
+      .clk,
+      .rst,
+      .amount(missed),
+      .pulse(missed_one)
+  );
+  always_comb begin
+    ape_pulses = ape_counts;
+    ape_pulses.missed = missed_one;
+  end
   logic [PORTS-1:0][PER_PORT-1:0] router_pulses;
   for (genvar p = 0; p < PORTS; p++) begin : g_port
     for (genvar c = 0; c < PER_PORT; c++) begin : g_counter
@@ -112,7 +129,7 @@ module ape_counters #(
   ) i_counters (
       .clk,
       .rst,
-      .pulses({router_pulses, ape_counts}),
+      .pulses({router_pulses, ape_pulses}),
       .read(reads_ape || reads_router != '0),
       .read_index(index),
       .done,

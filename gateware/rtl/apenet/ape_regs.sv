@@ -331,10 +331,10 @@ module ape_regs (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hf0);
         decoded_reg_strb.interrupt.state = cpuif_req_masked & (cpuif_addr == 12'hf8) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'hf8);
-        decoded_reg_strb.ape_count = cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
-        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
-        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
-        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'hdf);
+        decoded_reg_strb.ape_count = cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'he7);
+        is_external |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'he7);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'he7);
+        is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h200) & (cpuif_addr <= 12'h200 + 12'he7);
         for(int i0=0; i0<6; i0++) begin
             decoded_reg_strb.link_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
             is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h80) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h80 + 12'h4f);
@@ -1771,7 +1771,7 @@ module ape_regs (
             readback_data_var[32] = hwif_in.interrupt.state.armed.next;
             readback_data_var[33] = hwif_in.interrupt.state.raised.next;
         end
-        if((rd_mux_addr >= 12'h200) && (rd_mux_addr <= 12'h200 + 12'hdf)) begin
+        if((rd_mux_addr >= 12'h200) && (rd_mux_addr <= 12'h200 + 12'he7)) begin
             readback_data_var = hwif_in.ape_count.rd_data;
         end
         for(int i0=0; i0<6; i0++) begin

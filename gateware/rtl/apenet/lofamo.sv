@@ -39,7 +39,6 @@ module lofamo #(
       host_silent <= 1'b0;
       said <= host_says;
     end
-    if (cfg_period_cycles == '0) host_silent <= 1'b0;
     if (rst) since_beat <= '0;
     if (rst) {said, host_silent} <= '0;
 

@@ -370,6 +370,7 @@ module node_ape #(
       .clk,
       .rst,
       .ape_counts(counts),
+      .missed,
       .link_counts,
       .lost,
       .router_counts,

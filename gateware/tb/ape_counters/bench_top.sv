@@ -3,7 +3,8 @@
 module bench_top (
     input logic clk,
     input logic rst,
-    input logic [27:0] ape_pulses,
+    input logic [28:0] ape_pulses,
+    input logic [15:0] missed,
     input logic [59:0] link_pulses,
     input logic [59:0] lost,
     input logic [83:0] router_pulses,
@@ -55,6 +56,7 @@ module bench_top (
       .clk,
       .rst,
       .ape_counts(ape_pulses),
+      .missed,
       .link_counts(link_pulses),
       .lost,
       .router_counts(router_pulses),

@@ -12,7 +12,7 @@ from common.registers import Registers
 
 LINKS, PORTS = 6, 7
 APE, LINK, ROUTER = (ROWS[row]["names"] for row in ("ape", "ape_link", "ape_router"))
-LOST = LINK.index("lost")
+LOST, MISSED = LINK.index("lost"), APE.index("missed")
 LOST_BITS, LOST_WAIT_MAX = 10, 2**12 - 1
 Place = tuple[str, int, int]  # row, which of it, counter
 
@@ -27,12 +27,12 @@ class CountersBench(Bench):
         self.clear()
 
     def clear(self) -> None:
-        for name in ("ape_pulses", "link_pulses", "lost", "router_pulses"):
+        for name in ("ape_pulses", "missed", "link_pulses", "lost", "router_pulses"):
             getattr(self.dut, name).value = 0
 
     async def pulse(self, rng: Random, share: float, resting: set[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
         """A cycle of them. resting: channels of ports that had one; those that have one now come back."""
-        ape = [k for k in range(len(APE)) if rng.random() < share]
+        ape = [k for k in range(len(APE)) if k != MISSED and rng.random() < share]
         links = [(k, c) for k in range(LINKS) for c in range(len(LINK)) if c != LOST and rng.random() < share]
         came = {(p, vc, c) for p in range(PORTS) for vc in range(2) for c in range(len(ROUTER)) if rng.random() < share} - resting
         self.expected.update(("ape", 0, k) for k in ape)
@@ -42,8 +42,12 @@ class CountersBench(Bench):
         self.dut.link_pulses.value = sum(1 << len(LINK) * k + c for k, c in links)
         self.dut.router_pulses.value = sum(1 << len(ROUTER) * (2 * p + vc) + c for p, vc, c in came)
         await self.wait(1)
-        self.dut.lost.value = 0
+        self.dut.lost.value = self.dut.missed.value = 0
         return came
+
+    def miss(self, amount: int) -> None:
+        self.dut.missed.value = amount
+        self.expected["ape", 0, MISSED] += amount
 
     def lose(self, amounts: list[int]) -> None:
         self.dut.lost.value = sum(amount << LOST_BITS * k for k, amount in enumerate(amounts))
@@ -68,6 +72,7 @@ async def each_pulse_is_in_the_counter_of_its_name(dut: Any) -> None:
         for cycle in range(150 if SHORT else 1500):
             if cycle % 30 == 0:
                 bench.lose([rng.choice([0, 1, rng.randrange(60)]) for _ in range(LINKS)])
+                bench.miss(rng.randrange(20))
             resting = await bench.pulse(rng, share, resting)
         bench.clear()
         await bench.wait(100)
@@ -82,10 +87,22 @@ async def of_what_a_link_lost_each_packet_counts(dut: Any) -> None:
     for amounts in ([1023, 0, 0, 0, 0, 0], [1, 2, 3, 4, 5, 6], [512, 1023, 0, 1, 1000, 7]):
         for _ in range(4):
             bench.lose(amounts)
+            bench.miss(amounts[1])
             await bench.wait(1)
-        dut.lost.value = 0
+        dut.lost.value = dut.missed.value = 0
         await bench.wait(LOST_WAIT_MAX + 10)
         await bench.check()
+
+
+@cocotb.test
+async def as_many_messages_can_be_missed_as_their_numbers_tell(dut: Any) -> None:
+    bench = CountersBench(dut)
+    await bench.reset()
+    bench.miss(0xFFFF)
+    await bench.wait(1)
+    dut.missed.value = 0
+    await bench.wait(0xFFFF + 100)
+    await bench.check()
 
 
 @cocotb.test

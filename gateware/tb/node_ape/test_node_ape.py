@@ -13,9 +13,10 @@ from common.apenet import MAGIC, Packet
 from common.bench import SHORT, Bench, pauses, random_numbers
 from common.contract import Completion, Kind
 from common.counts import ROWS
-from common.frames import LOCAL_IP, LOCAL_MAC, mac_number, udp_frame, with_fcs
-from common.host import ENTRY_BYTES, MEMORY_BYTES, PAYLOADS, RING_ENTRIES, Host
-from common.wires import XgmiiWireSource
+from common.frames import FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, mac_number, sent_frame, udp_frame, with_fcs
+from common.host import BUS, ENTRY_BYTES, MEMORY_BYTES, PAYLOADS, RING_ENTRIES, Host
+from common.sending import random_destination
+from common.wires import XgmiiWireSink, XgmiiWireSource
 
 TORUS = 0x2000  # registers; in that window:
 WATCH, CHANGES, INTERRUPT = 0x018, 0x030, 0x0E0
@@ -301,6 +302,72 @@ async def the_host_knows_of_links_and_neighbours(dut: Any) -> None:
     assert [await node.host.registers.read(TORUS + 0x010) & 0x3F for node in pair.nodes] == [1, 2]
 
 
+@cocotb.test
+async def a_send_goes_where_its_entry_says(dut: Any) -> None:
+    """By the Ethernet port to a destination, or nowhere, where there is no such port."""
+    pair = Pair(dut)
+    wire = XgmiiWireSink(pair.nodes[1])
+    await pair.begin()
+    rng, (here, there) = pair.rng, pair.nodes
+    write, to = there.host.registers.write, random_destination(rng)
+    await write(0x050, int(IPv4Address(to["address"])) | to["port"] << 32 | to["source_port"] << 48)
+    await write(0x058, mac_number(to["mac"]) | 5 << 48 | 1 << 56)
+    routes = [8, 1, 7, 9, 15]
+    for entry, route in enumerate(routes):
+        await write(TORUS + 0x060, 0xFFFF << 16)  # from node 0
+        await write(TORUS + 0x068, entry | 1 << 8 | (100 + route) << 16 | 5 << 32 | route << 48)
+    await write(TORUS + 0x060, 1 | 0xFFFF << 16)  # of no entry, as long as that is not written
+    payloads = []
+    for route in rng.sample(routes * 2, 2 * len(routes)):
+        payload = rng.randbytes(rng.randint(1, 1400))
+        here.host.memory[PAYLOADS : PAYLOADS + len(payload)] = payload
+        await here.post(kind=rdma.SEND, local=PAYLOADS, bytes=len(payload), process=100 + route)
+        await pair.until(lambda: len(here.host.sent) == here.rung)
+        if route == 8:
+            payloads.append(payload)
+    seen = await wire.frames(len(payloads))
+    assert [frame.frame for frame in seen] == [
+        with_fcs(sent_frame(payload, to).ljust(FRAME_BYTES_MIN, b"\0")) for payload in payloads
+    ]
+    await pair.wait(500)
+    ape = await there.counts("ape", 0x200)
+    assert {name: ape[name] for name in ("send", "forwarded", "no_route")} == {"send": 10, "forwarded": 2, "no_route": 8}
+    assert there.host.found == []
+
+
+@cocotb.test
+async def memory_is_what_a_key_and_its_pages_are(dut: Any) -> None:
+    """Beyond a region's pages nothing is written, whatever the key says; and a key stands until the next is written whole."""
+    pair = Pair(dut)
+    await pair.begin()
+    here, there = pair.nodes
+    geometry = await here.host.registers.read(TORUS)
+    assert [geometry >> at & 0xFF for at in (0, 8, 16, 24)] == [7, 16, 4, 16], "links, keys, GETs, match entries"
+    assert [geometry >> at & 0xF for at in (32, 36, 40)] == [3, 2, 2], "bits of x, y, z"
+    write, pages = there.host.registers.write, 2
+    for entry in range(1, 4):  # the last of no region, another's page
+        await write(0x068, BUS + WINDOW + 4096 * (entry - 1) | 7)
+        await write(0x070, entry)
+    await write(0x060, 1 | pages << 16 | 12 << 40 | 1 << 45 | 1 << 48)
+    await write(TORUS + 0x040, 1 << rdma.OFFSET_BITS)
+    await write(TORUS + 0x048, 4096 * (pages + 1))
+    await write(TORUS + 0x050, there.nonce | 6 << 32 | 7 << 40)
+    await write(TORUS + 0x040, PAYLOADS)  # of no key, as long as that is not written
+    await write(TORUS + 0x048, 0)
+    wanted = bytearray(there.host.memory)
+    for offset, lands in ((0, True), (4096 * pages - 16, True), (4096 * pages, False), (4096 * (pages + 1), False)):
+        data = pair.rng.randbytes(16)
+        here.host.memory[PAYLOADS : PAYLOADS + 16] = data
+        if lands:
+            wanted[WINDOW + offset : WINDOW + offset + 16] = data
+        await here.post(kind=rdma.PUT, local=PAYLOADS, bytes=16, region=6, offset=offset, nonce=there.nonce)
+        await pair.until(lambda: len(here.host.sent) == here.rung)
+    await pair.wait(300)
+    ape = await there.counts("ape", 0x200)
+    assert {name: ape[name] for name in ("landed", "page", "bounds")} == {"landed": 2, "page": 1, "bounds": 1}
+    assert there.host.memory[WINDOW:] == wanted[WINDOW:]
+
+
 class Forger:
     """In place of what is at one of the links of node a: words of a link, good ones and others, and what is to become of them."""
 
@@ -348,6 +415,12 @@ class Forger:
         event.head |= vc
         await self.send(event, fate=fate, came="events")
         self.events += 1
+
+    async def miss(self, messages: int) -> None:
+        """Events that the node would know of if they had come, before one that does."""
+        self.events += messages
+        self.came.update(gap=1, missed=messages)
+        await self.event()
 
     def put(self) -> Packet:
         return rdma.data_packet(self.pair.rng.randbytes(60), region=KEY, offset=0, x=0, nonce=1, source=rdma.place(0, 1), number=7)
@@ -400,7 +473,7 @@ async def every_packet_that_is_lost_has_a_name(dut: Any) -> None:
     by_y, by_x = Forger(pair, link=2), Forger(pair, link=1)
     fates = ["flagged", "crc", "cut", "header", "lost", "noise", "corrected"] * (2 if SHORT else 8)
     drops = ["outside", "turn", "port"] * (3 if SHORT else 12)
-    kinds = [(by_y.spoil, fate) for fate in fates] + [(by_y.misroute, drop) for drop in drops]
+    kinds = [(by_y.spoil, fate) for fate in fates] + [(by_y.misroute, drop) for drop in drops] + [(by_y.miss, 3), (by_y.miss, 200)]
     rng.shuffle(kinds)
     dut.forges.value = 1 << by_y.link
     await pair.wait(20)
@@ -431,7 +504,7 @@ async def every_packet_that_is_lost_has_a_name(dut: Any) -> None:
         assert Counter(links[forger.link]) == Counter({name: forger.expected[name] for name in links[0]})
         assert Counter(router[forger.link]) == Counter({name: forger.routed[name] for name in router[0]})
     assert links[0]["down"] == sent["routed"]
-    assert {name: ape[name] for name in ("events", "flagged", "left")} == {**by_y.came, "left": sent.total()}
+    assert {name: ape[name] for name in ("events", "flagged", "gap", "missed", "left")} == {**by_y.came, "left": sent.total()}
     # A link has no packet that is too long: its header is not the one that START announced.
     assert {name for name in router[0] if any(row[name] for row in router)} == set(router[0]) - {"length"}
     balance(ape, links, router)

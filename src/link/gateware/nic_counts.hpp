@@ -63,8 +63,8 @@ inline constexpr std::string_view kNames[] = {"gps_pulse", "gps_period", "gps_si
 }  // namespace km3_node
 
 namespace ape {
-enum : unsigned { landed, events, get, flagged, crc, packet_type, length, key, rights, bounds, page, stale, duplicate, misfit, outside, no_queue, requests, send, no_match, full, gap, left, unreadable, refused, reply_refused, completion_fault, forwarded, no_route, count };
-inline constexpr std::string_view kNames[] = {"landed", "events", "get", "flagged", "crc", "packet_type", "length", "key", "rights", "bounds", "page", "stale", "duplicate", "misfit", "outside", "no_queue", "requests", "send", "no_match", "full", "gap", "left", "unreadable", "refused", "reply_refused", "completion_fault", "forwarded", "no_route"};
+enum : unsigned { landed, events, get, flagged, crc, packet_type, length, key, rights, bounds, page, stale, duplicate, misfit, outside, no_queue, requests, send, no_match, full, gap, left, unreadable, refused, reply_refused, completion_fault, forwarded, no_route, missed, count };
+inline constexpr std::string_view kNames[] = {"landed", "events", "get", "flagged", "crc", "packet_type", "length", "key", "rights", "bounds", "page", "stale", "duplicate", "misfit", "outside", "no_queue", "requests", "send", "no_match", "full", "gap", "left", "unreadable", "refused", "reply_refused", "completion_fault", "forwarded", "no_route", "missed"};
 }  // namespace ape
 
 namespace ape_link {
