@@ -22,6 +22,7 @@ module bench_top #(
 
     input  logic [12:0] s_axil_awaddr,
     input  logic        s_axil_awvalid,
+    output logic        irq,
     output logic        s_axil_awready,
     input  logic [63:0] s_axil_wdata,
     input  logic        s_axil_wvalid,
@@ -128,7 +129,7 @@ module bench_top #(
       .ape_tx_data(),
       .ape_rx_valid('0),
       .ape_rx_data('0),
-      .irq(),
+      .irq,
       .mem_write_valid,
       .mem_write_ready,
       .mem_write_first,

@@ -386,6 +386,22 @@ async def payloads_to_the_host_and_to_other_ports(dut: Any) -> None:
 
 
 @cocotb.test
+async def the_host_is_woken_for_what_came(dut: Any) -> None:
+    rng = random_numbers()
+    bench = await started(dut, rng)
+    read, write = bench.registers.read, bench.registers.write
+    for taken in range(2):
+        await write(0x0D0, taken)
+        await write(0x0C0, 1)
+        await bench.wait(100)
+        assert dut.irq.value == 0
+        bench.send_payload(rng.randrange(PORTS), rng.randbytes(100), RAW_PORT)
+        await bench.settle()
+        assert dut.irq.value == 1
+        assert await read(0x0D8) == taken + 1 | 1 << 33
+
+
+@cocotb.test
 async def each_port_has_groups_of_its_own(dut: Any) -> None:
     """Every port is a member of one group, and is sent to all of them: its own alone reaches the host, and ARP to it gets no answer."""
     rng = random_numbers()
