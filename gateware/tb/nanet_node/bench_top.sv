@@ -84,6 +84,8 @@ module bench_top #(
     assign txc[31:8*PORTS] = '1;
   end
 
+  logic [5:0] ape_tx_valid;
+  logic [767:0] ape_tx_data;
   nanet_node #(
       .PORTS(PORTS),
       .MERGE(MERGE),
@@ -124,9 +126,9 @@ module bench_top #(
       .gmii_tx_en(),
       .gmii_tx_er(),
       .ape_link_up('0),
-      .ape_tx_valid(),
+      .ape_tx_valid,
       .ape_tx_ready('0),
-      .ape_tx_data(),
+      .ape_tx_data,
       .ape_rx_valid('0),
       .ape_rx_data('0),
       .irq,
@@ -151,4 +153,7 @@ module bench_top #(
       .mem_answer_last,
       .mem_answer_error(1'b0)
   );
+
+  // Without a torus its links say nothing.
+  always_ff @(posedge clk) if (!rst) assert ({ape_tx_valid, ape_tx_data} == '0);
 endmodule
