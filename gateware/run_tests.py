@@ -55,8 +55,9 @@ MAKE_SETTINGS = {
     "CFG_LDLIBS_THREADS": "-pthread",
     "CFG_CXXFLAGS_STD": "-std=gnu++20",
     "CFG_CXXFLAGS_STD_NEWEST": "-std=gnu++20",
-    # A simulation is short and most of it Python: its C++ is one file, so that the headers are read once, and little is done to it.
-    "OPT_FAST": "-O1",
+    # A simulation is short and most of it Python: its C++ is one file, so that the headers are read once, and little is done to it: with -Og it is as
+    # quick as with -O1, and compiled in half the time.
+    "OPT_FAST": "-Og",
     "VM_PARALLEL_BUILDS": "0",
 }
 # Names of signals are for what stands outside: cocotb asks for those of all modules, which hinders Verilator and makes it write a lot more C++.
