@@ -141,6 +141,12 @@ class Tap:
 
 def test_the_model_says_the_same() -> None:
     """The trigger words that leave are those of the plain model, which is given what the processor was given."""
+    # On a busy machine most primitives of RICH are late, and few words leave: then once more.
+    assert any(compared_with_the_model() > 10 for _ in range(5))
+
+
+def compared_with_the_model() -> int:
+    """One run; how many trigger words both said."""
     port, answers, listen = free_ports(3)
     with Tap(listen) as tap, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as triggers:
         triggers.bind(("127.0.0.1", 0))
@@ -167,8 +173,8 @@ def test_the_model_says_the_same() -> None:
     counters = model.counters()
     assert [one["counters"] for one in l0["inputs"]] == counters["inputs"]
     assert {name: counters[name] for name in l0["counters"]} == l0["counters"]
-    assert len(expected) > 10
     check_l0_books(l0)
+    return len(expected)
 
 
 def receive_triggers(triggers: socket.socket) -> Any:
