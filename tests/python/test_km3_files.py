@@ -28,7 +28,7 @@ from nanet.config.errors import ConfigError
 from nanet.format import make
 from nanet.km3 import daq, files
 from nanet.km3.detector import Detector
-from nanet.km3.recordings import Modules, coincident, collect, summary_of
+from nanet.km3.recordings import Modules, coincident, collect, modules_of_strings, summary_of
 from typer.testing import CliRunner
 
 HAS_KM3PIPE = importlib.util.find_spec("km3pipe") is not None
@@ -207,16 +207,69 @@ def test_the_coincidences_are_those_of_two_loops() -> None:
     packets, truth = made_tower()
     for places in (2, 0):
         for one in collect(packets).slices:
-            made = coincident(one, Modules(), window_ns=200_000, charge_min=250, places=places)
+            made = coincident(one, Modules(), window_ns=200_000, charge=250, places=places)
             for frame in made.frames:
                 hits = truth[one.header.number, frame.module & 255]
                 alone = [
-                    hit for hit in hits if hit[2] >= 250 or any(
+                    hit for hit in hits if hit[2] > 250 or any(
                         other[0] != hit[0] and (not places or other[0] // places == hit[0] // places) and abs(other[1] - hit[1]) <= 200_000
                         for other in hits)
                 ]  # fmt: skip
                 assert frame.hits.tolist() == alone
                 assert places == 2 or len(alone) > 40 or not hits
+
+
+def string_packet(module: int, hits: list[tuple[int, int, int]]) -> bytes:
+    """Of a module's CLB, written after km3net-clb."""
+    return struct.pack(">7I", 0x54544443, 9, 0, 1_500_000_000, 0, module, 0) + b"".join(struct.pack(">BiB", *hit) for hit in hits)
+
+
+BY_CHARGE = [(3, 1000 * k, tot) for k, tot in enumerate((24, 25, 26, 27, 67, 68, 255), start=1)]
+"""Far from each other."""
+PAIR = [(0, 50_000, 10), (30, 50_015, 10)]
+"""Of a module, and of no place of a floor."""
+
+
+def test_the_charge_of_a_strings_hit_is_its_time_over_threshold(tmp_path: Path) -> None:
+    """25 tenths of a photo-electron are 67 ns, of packets and of dumps, as the trigger has it: more than that is a seed."""
+    hits = [*BY_CHARGE, *PAIR]
+    make.write_pcap(tmp_path / "string.pcap", iter([string_packet(808, hits)]), 1e6, 7200)
+    assert CliRunner().invoke(app, ["km3", "export", str(tmp_path / "string.pcap"), str(tmp_path / "string.dat")]).exit_code == 0
+    for source in ("string.pcap", "string.dat"):
+        assert level_1(tmp_path / source) == [hit for hit in hits if hit[2] > 67 or hit in PAIR]
+        assert level_1(tmp_path / source, "--charge", "10") == [hit for hit in hits if hit[2] > 26 or hit in PAIR]
+        assert level_1(tmp_path / source, "--charge", "0") == PAIR
+        assert level_1(tmp_path / source, "--place", "2") == [hit for hit in hits if hit[2] > 67]
+
+
+def test_the_charge_of_a_floors_hit_is_what_the_floor_says(tmp_path: Path) -> None:
+    data = b"".join(struct.pack(">BiB", *hit) for hit in BY_CHARGE)
+    packet = struct.pack(">4sBBBBIIIIII", b"KM3F", 1, 1, 1, 1, 9, 5, 1_500_000_000, 0, 0, 0) + data
+    make.write_pcap(tmp_path / "tower.pcap", iter([packet]), 1e6, 7100)
+    assert CliRunner().invoke(app, ["km3", "export", str(tmp_path / "tower.pcap"), str(tmp_path / "tower.dat")]).exit_code == 0
+    for source in ("tower.pcap", "tower.dat"):
+        assert level_1(tmp_path / source) == [hit for hit in BY_CHARGE if hit[2] > 25]
+
+
+def level_1(source: Path, *options: str) -> list[Any]:
+    """Hits of the L1 slice that the command makes."""
+    to = source.parent / "l1.dat"
+    done = CliRunner().invoke(app, ["km3", "export", str(source), str(to), "--level", "L1", *options])
+    assert done.exit_code == 0, done.output
+    (made,) = files.read(to)
+    assert isinstance(made, daq.Slice)
+    return [hit for frame in made.frames for hit in frame.hits.tolist()]
+
+
+def test_a_detector_file_says_which_modules_of_a_dump_are_a_strings() -> None:
+    few = [(0, 1000, 30)]  # no channel says whose it is
+    (slice_,) = collect([string_packet(808, few)]).slices
+    text = "1 2\n" + "".join(
+        f"{module} 1 {floor} {pms}\n" + f"{module} 0 0 {floor} 0 0 1 0\n" * pms for module, floor, pms in ((808, 1, 31), (9, 2, 6))
+    )
+    modules = Modules(Detector.from_detx(text))
+    assert modules_of_strings([slice_], modules, None) == {808}
+    assert modules_of_strings([slice_], Modules(), None) == set()
 
 
 def test_a_summary_says_rates_within_a_step() -> None:
@@ -339,6 +392,47 @@ def test_hdf5_has_every_message(tmp_path: Path) -> None:
         assert int(file["hits/triggered"][:].sum()) == 182 + 49 + 6  # as the events say
     if HAS_KM3PIPE:
         _compare_by_pump(tmp_path / "all.h5", messages)
+
+
+EDGES = {
+    "run_id": lambda one, value: one._replace(header=one.header._replace(run=value)),
+    "frame_index": lambda one, value: one._replace(header=one.header._replace(number=value)),
+    "nanoseconds": lambda one, value: one._replace(header=one.header._replace(tick=value % (1 << 32))),
+    "dom_id": lambda one, value: one._replace(frames=(one.frames[0]._replace(module=value),)),
+}
+
+
+@pytest.mark.parametrize("column", EDGES)
+def test_a_number_that_hdf5_of_km3pipe_has_not_is_refused_in_a_line(column: str, tmp_path: Path) -> None:
+    """Such as run -1 of a dump: its numbers are signed. A dump of it is written again as it was."""
+    good = daq.Slice(
+        "L0", daq.Header(1, 1, 0, 1_500_000_000, 0), (daq.Frame(daq.Header(1, 1, 0, 1_500_000_000, 0), 101, np.zeros(1, daq.HIT)),)
+    )
+    for value, is_said in ((7, True), (-1, False)):
+        data = daq.encode(EDGES[column](good, value))
+        (tmp_path / "from.dat").write_bytes(data)
+        files.write(tmp_path / "to.dat", files.read(tmp_path / "from.dat"))
+        assert (tmp_path / "to.dat").read_bytes() == data
+        if is_said:
+            files.write(tmp_path / "to.h5", files.read(tmp_path / "from.dat"))
+            continue
+        with pytest.raises(ConfigError, match=rf"^{column} \S+ cannot be written .* write a dump: \.dat$"):
+            files.write(tmp_path / "not.h5", files.read(tmp_path / "from.dat"))
+        assert not (tmp_path / "not.h5").exists()
+
+
+def test_a_slice_of_fewer_frames_than_none_is_refused() -> None:
+    data = daq.encode(daq.Slice("L0", daq.Header(1, 1, 0, 0, 0), ()))
+    with pytest.raises(daq.DaqError, match="-1 frames at byte 0"):
+        list(daq.read(data[:-4] + struct.pack("<i", -1)))
+
+
+@pytest.mark.parametrize("what", ["detector", "module"])
+def test_a_detector_file_whose_numbers_no_message_has_is_refused(what: str) -> None:
+    number = 1 << 31
+    text = f"{number if what == 'detector' else 1} 1\n{number if what == 'module' else 5} 1 1 1\n1 0 0 0 0 0 1 0\n"
+    with pytest.raises(ConfigError, match=f"{what} {number} has no name"):
+        Modules(Detector.from_detx(text))
 
 
 def _compare_by_pump(path: Path, messages: list[daq.Message]) -> None:

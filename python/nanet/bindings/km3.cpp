@@ -239,6 +239,8 @@ void bind_km3(nb::module_& module) {
       .def("take_slice", &take_slice, nb::arg("slice"), nb::arg("hits"))
       .def("flush", &flush)
       .def("counts", &counts_of);
+  module.attr("KM3_CHARGE_UNIT_PE") = km3::kChargeUnitPe;
+  module.attr("KM3_TIME_OVER_THRESHOLD_NS") = km3::kTimeOverThresholdNs;
   module.def("km3_pair_degrees", &pair_degrees, nb::arg("points"), nb::arg("radius_m"), nb::arg("time_extra_ns"), nb::arg("window"),
              "match3B of each hit with the `window` hits after it: (degree of each uint32 [n], number of pairs). points: float64 "
              "[n, 4], x y z [m], "

@@ -41,11 +41,14 @@ def km3_export(
         float, typer.Option("--window", metavar="NS", min=0, max=1000, help="Of coincidences, where L1 is made.")
     ] = 20.0,
     charge: Annotated[
-        int, typer.Option("--charge", min=0, max=255, help="Least charge of a hit that is L1 alone, 1/10 photo-electron; 0: none.")
+        int, typer.Option("--charge", min=0, max=255, help="A hit of more is L1 alone, 1/10 photo-electron; 0: none is.")
     ] = 25,
     place: Annotated[
-        int, typer.Option("--place", min=0, max=31, help="PMs that look into one direction; 0: all of a module, as of a string's.")
-    ] = 2,
+        int | None,
+        typer.Option(
+            "--place", min=0, max=31, help="PMs of a place; 0: all of a module. By default 2 of a tower, all of a string's."
+        ),
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Write time slices and events as KM3NeT's programs read them.
@@ -56,7 +59,7 @@ def km3_export(
     from nanet.config.errors import ConfigError
     from nanet.km3 import files
     from nanet.km3.detector import Detector
-    from nanet.km3.recordings import Modules
+    from nanet.km3.recordings import Modules, modules_of_strings
     from nanet.result import files as results
 
     if unknown := sorted(set(level or ()) - set(LEVELS)):
@@ -66,7 +69,8 @@ def km3_export(
     modules = Modules(Detector.named(detector)) if detector is not None else Modules()
     messages, collected = files.messages_of(source, modules)
     if level:
-        messages = files.with_levels(messages, level, modules, window_ns=window, charge_min=charge, places=place)
+        strings = modules_of_strings(messages, modules, collected)
+        messages = files.with_levels(messages, level, modules, window_ns=window, charge=charge, places=place, strings=strings)
     if not messages:
         raise ConfigError([f"nothing to write (of {source} there is no slice and no event that was asked for) see --level"])
     files.write(to, messages)

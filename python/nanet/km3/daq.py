@@ -133,7 +133,7 @@ class _Part:
     """The bytes of one message, read from its beginning to its end."""
 
     def __init__(self, view: memoryview, place: int) -> None:
-        self._view, self._place, self.at = view, place, 0
+        self._view, self.place, self.at = view, place, 0
 
     def fields(self, layout: struct.Struct) -> tuple[int, ...]:
         self._need(layout.size)
@@ -142,7 +142,7 @@ class _Part:
 
     def array(self, dtype: np.dtype[np.void], count: int) -> NDArray[np.void]:
         if count < 0:
-            raise DaqError(f"{count} records at byte {self._place + self.at}")
+            raise DaqError(f"{count} records at byte {self.place + self.at}")
         self._need(count * dtype.itemsize)
         self.at += count * dtype.itemsize
         return np.frombuffer(self._view, dtype, count, self.at - count * dtype.itemsize)
@@ -150,29 +150,31 @@ class _Part:
     def begin(self, version: int) -> Header:
         _, kind, said = self.fields(_PREAMBLE)
         if said != version:
-            raise DaqError(f"the message at byte {self._place}, of type {kind}, is of version {said}, and {version} is known")
+            raise DaqError(f"the message at byte {self.place}, of type {kind}, is of version {said}, and {version} is known")
         return Header(*self.fields(_HEADER))
 
     def end(self) -> None:
         if self.at != len(self._view):
-            raise DaqError(f"{len(self._view) - self.at} B are left of the message at byte {self._place}")
+            raise DaqError(f"{len(self._view) - self.at} B are left of the message at byte {self.place}")
 
     def frame(self) -> Frame:
         begin = self.at
         length, kind, detector, run, index, second, tick, module, queue, s0, s1, s2, s3, count = self.fields(_FRAME)
         if kind != FRAME_TYPE or length != _FRAME.size + count * HIT.itemsize:
-            raise DaqError(f"the frame at byte {self._place + begin} is of type {kind}, with {length} B and {count} hits")
+            raise DaqError(f"the frame at byte {self.place + begin} is of type {kind}, with {length} B and {count} hits")
         hits = self.array(HIT, count)
         return Frame(Header(detector, run, index, second, tick), module, hits, queue, (s0, s1, s2, s3))
 
     def _need(self, count: int) -> None:
         if count > len(self._view) - self.at:
-            raise DaqError(f"the message at byte {self._place} ends {self.at + count - len(self._view)} B too early")
+            raise DaqError(f"the message at byte {self.place} ends {self.at + count - len(self._view)} B too early")
 
 
 def _read_slice(part: _Part, kind: int) -> Slice:
     header = part.begin(SLICE_VERSION)
     (count,) = part.fields(_COUNT)
+    if count < 0:
+        raise DaqError(f"{count} frames at byte {part.place}")
     frames = tuple(part.frame() for _ in range(count))
     part.end()
     return Slice(_NAMES[kind], header, frames)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +60,19 @@ def with_levels(
     modules: Modules,
     *,
     window_ns: float = 20.0,
-    charge_min: int = 25,
-    places: int = 2,
+    charge: int = 25,
+    places: int | None = None,
+    strings: Container[int] = (),
 ) -> list[daq.Message]:
-    """L1 slices and summaries are made of L0 slices, where there are none; what was not asked for is left out. levels: L0, L1, L2, SN, summary, event."""
+    """L1 slices and summaries are made of L0 slices, where there are none; what was not asked for is left out. levels: L0, L1, L2, SN, summary, event.
+
+    strings: modules of strings, as `modules_of_strings` finds them; the rest is as of `coincident`.
+    """
     wanted, found = set(levels), list(messages)
     raw = [one for one in found if isinstance(one, daq.Slice) and one.level == "L0"]
     made: list[daq.Message] = [one for one in found if level_of(one) in wanted]
     if "L1" in wanted and not any(level_of(one) == "L1" for one in made):
-        made += [coincident(one, modules, window_ns=window_ns, charge_min=charge_min, places=places) for one in raw]
+        made += [coincident(one, modules, window_ns=window_ns, charge=charge, places=places, strings=strings) for one in raw]
     if "summary" in wanted and not any(isinstance(one, daq.Summary) for one in made):
         made += [summary_of(one, slice_seconds(raw)) for one in raw]
     return made
@@ -80,7 +84,7 @@ def level_of(message: daq.Message) -> str:
 
 
 def write(path: Path, messages: Sequence[daq.Message]) -> None:
-    """By the file's name: .dat, or .h5. Raises ConfigError, OutputError."""
+    """By the file's name: .dat, or .h5, which has no negative numbers of runs, slices and modules. Raises ConfigError, OutputError."""
     if path.suffix not in SUFFIXES:
         raise ConfigError([f"{path} says no format (its name ends in '{path.suffix}') end it in {' or '.join(SUFFIXES)}"])
     data = b"".join(map(daq.encode, messages)) if path.suffix == ".dat" else hdf5(messages)
@@ -113,9 +117,21 @@ Numbered = Sequence[tuple[int, Any]]
 
 def _table(file: Any, name: str, groups: NDArray[np.int64], columns: Sequence[tuple[str, str, Any]]) -> None:
     rows = np.zeros(len(groups), [(column, kind) for column, kind, _ in columns])
-    for column, _, values in columns:
+    for column, kind, values in columns:
+        if len(values):
+            _require(column, np.dtype(kind), min(values), max(values))
         rows[column] = values
     file.create_dataset(name, data=rows, chunks=True, maxshape=(None,))
+
+
+def _require(column: str, kind: np.dtype[Any], least: int, most: int) -> None:
+    """Messages have signed numbers where km3pipe's layout has none: one that is below 0 would come out as another. Raises ConfigError."""
+    bounds = np.iinfo(kind)
+    for value in (least, most):
+        if not bounds.min <= value <= bounds.max:
+            raise ConfigError(
+                [f"{column} {value} cannot be written (in HDF5 of km3pipe it is {bounds.min} to {bounds.max}) write a dump: .dat"]
+            )
 
 
 def _columns(file: Any, name: str, counts: NDArray[np.int64], columns: dict[str, NDArray[Any]]) -> None:
@@ -132,7 +148,7 @@ def _head(chosen: Numbered) -> list[tuple[str, str, Any]]:
         ("group_id", "<i8", [number for number, _ in chosen]),
         ("det_id", "<i4", [one.detector for one in headers]),
         ("run_id", "<u8", [one.run for one in headers]),
-        ("frame_index", "<u4", [one.number & 0xFFFF_FFFF for one in headers]),
+        ("frame_index", "<u4", [one.number for one in headers]),
     ]
 
 
@@ -154,7 +170,7 @@ def _write_slices(file: Any, chosen: Numbered, groups: int) -> None:
     ])  # fmt: skip
     _table(file, "timeslice_frame_infos", np.zeros(len(frames), np.int64), [
         *_head([(number, frame) for number, _, frame in frames]),
-        ("dom_id", "<u4", [frame.module & 0xFFFF_FFFF for _, _, frame in frames]),
+        ("dom_id", "<u4", [frame.module for _, _, frame in frames]),
         ("dataqueue_status", "<u4", [frame.queue_status for _, _, frame in frames]),
         ("n_hits", "<u4", [len(frame.hits) for _, _, frame in frames]),
     ])  # fmt: skip
@@ -198,7 +214,7 @@ def _write_summaries(file: Any, chosen: Numbered) -> None:
     rows = [(number, one, row) for number, one in chosen for row in one.modules]
     _table(file, "summaryslice_frames", np.zeros(len(rows), np.int64), [
         *_head([(number, one) for number, one, _ in rows]),
-        ("dom_id", "<u4", [int(row["module"]) & 0xFFFF_FFFF for _, _, row in rows]),
+        ("dom_id", "<u4", [int(row["module"]) for _, _, row in rows]),
         ("dataqueue_status", "<u4", [row["queue_status"] for _, _, row in rows]),
         *[(f"ch{k}", "u1", [row["rates"][k] for _, _, row in rows]) for k in range(daq.CHANNELS)],
     ])  # fmt: skip

@@ -9,19 +9,20 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.config.errors import ConfigError
 from nanet.km3 import daq
 from nanet.km3.detector import Detector
 from nanet.km3.messages import TICKS_A_SECOND
 from nanet.km3.units import LAST, PACKET, PACKET_MAGIC, UNTIMED
 
-__all__ = ["Collected", "Modules", "coincident", "collect", "packets_of", "summary_of"]
+__all__ = ["Collected", "Modules", "coincident", "collect", "modules_of_strings", "packets_of", "summary_of"]
 
 CLB = struct.Struct(">7I")
 CLB_HITS = 0x54544443  # TTDC
@@ -31,6 +32,7 @@ EVENT_HEAD = struct.Struct(">4Iq")
 EVENT_HIT = np.dtype([("tower", "u1"), ("floor", "u1"), ("pm_and_kinds", "u1"), ("charge", "u1"), ("time", ">i8")])
 PM_BITS = 5
 HITS = 1
+FLOOR_PMS, PLACE_PMS = 6, 2  # of a tower; a string's module has 31, which are one place
 NUMBERS = 1 << 31  # of runs and slices, in floors' packets and in messages
 
 
@@ -38,17 +40,25 @@ class Modules:
     """How modules of KM3NeT's messages are called: by the detector file, or else tower x 256 + floor."""
 
     def __init__(self, detector: Detector | None = None) -> None:
+        """Raises ConfigError."""
         self.detector_id = detector.id if detector is not None else 1
         self._ids: dict[tuple[int, int], int] = {}
         self._offsets: dict[int, NDArray[np.float64]] = {}
         self.base_ns = detector.time_base_ns if detector is not None else 0.0
         if detector is None:
             return
+        _require_number("detector", detector.id)
         pms = detector.pms
         for floor in detector.floors:
             module = int(floor["id"])
+            _require_number("module", module)
             self._ids[int(floor["tower"]), int(floor["number"])] = module
             self._offsets[module] = pms["time_offset_ns"][floor["first_pm"] : floor["first_pm"] + floor["pm_count"]]
+
+    def pms_of(self, module: int) -> int | None:
+        """How many PMs it has; None: the detector file does not say."""
+        known = self._offsets.get(module)
+        return known.size if known is not None else None
 
     def id_of(self, tower: int, floor: int) -> int:
         return self._ids.get((tower, floor), tower << 8 | floor)
@@ -62,6 +72,11 @@ class Modules:
         return np.where(inside, known[np.where(inside, channels, 0)], 0.0)
 
 
+def _require_number(what: str, number: int) -> None:
+    if not -NUMBERS <= number < NUMBERS:
+        raise ConfigError([f"{what} {number} has no name (in KM3NeT's messages it is of 32 bits, signed) change the detector file"])
+
+
 @dataclass
 class Collected:
     """What came of a recording: slices in the order of their times, and events. Each packet is counted under one name."""
@@ -69,6 +84,8 @@ class Collected:
     slices: list[daq.Slice] = field(default_factory=list)
     events: list[daq.Event] = field(default_factory=list)
     packets: Counter[str] = field(default_factory=Counter)
+    strings: set[int] = field(default_factory=set)
+    """Modules whose packets are a CLB's."""
     units_incomplete: int = 0
     events_incomplete: int = 0
 
@@ -129,6 +146,7 @@ def collect(packets: Iterable[bytes], modules: Modules | None = None) -> Collect
         else:
             made.packets["other"] += 1
     made.slices = _slices_of_units(units, modules, made) + _slices_of_strings(strings, modules, made)
+    made.strings = {module for _, _, _, module in strings}
     made.events = _events_of(events, slices, modules, made)
     return made
 
@@ -250,22 +268,47 @@ def _event_of(header: daq.Header, number: int, kinds: int, records: NDArray[np.v
     return daq.Event(header._replace(second=second, tick=tick), number, kinds, 0, triggered, hits)
 
 
-def coincident(slice_: daq.Slice, modules: Modules, *, window_ns: float, charge_min: int, places: int) -> daq.Slice:
-    """Level L1 of it: hits that another one of their place follows or precedes within window_ns, on another PM, and hits of charge_min and more.
+def modules_of_strings(messages: Iterable[daq.Message], modules: Modules, found: Collected | None) -> set[int]:
+    """Modules whose hits have a time over threshold: of a recording those that sent a CLB's packets. Of a dump those with more PMs than a floor: by the
+    detector file, or else by the highest channel of all hits."""
+    if found is not None:
+        return found.strings
+    frames = [frame for one in messages if isinstance(one, daq.Slice) for frame in one.frames]
+    seen = 1 + max((int(frame.hits["channel"].max(initial=0)) for frame in frames), default=0)
+    return {frame.module for frame in frames if (modules.pms_of(frame.module) or seen) > FLOOR_PMS}
 
-    places: how many PMs a place has, such as 2 of a tower; 0: all of the module's are one place.
+
+def coincident(
+    slice_: daq.Slice, modules: Modules, *, window_ns: float, charge: int, places: int | None = None, strings: Container[int] = ()
+) -> daq.Slice:
+    """Level L1 of it, as the trigger has it: hits that another one of their place follows or precedes within window_ns, on another PM, and hits of
+    more than `charge` tenths of a photo-electron (0: none of these). Of modules in `strings` a hit has its time over threshold for charge.
+
+    places: how many PMs a place has; 0: all of the module's are one place; None: 2 of a tower, all of a string's.
     """
     frames = []
     for frame in slice_.frames:
-        hits = frame.hits
+        hits, of_string = frame.hits, frame.module in strings
+        place_pms = places if places is not None else 0 if of_string else PLACE_PMS
         times = hits["time_ns"].astype(np.float64) + modules.offsets_of(frame.module, hits["channel"])
-        keep = hits["tot"] >= charge_min if charge_min else np.zeros(len(hits), bool)
-        place = hits["channel"] // places if places else np.zeros(len(hits), np.uint8)
+        keep = _is_large(hits["tot"], charge, of_string=of_string)
+        place = hits["channel"] // place_pms if place_pms else np.zeros(len(hits), np.uint8)
         for one in np.unique(place):
             mine = np.flatnonzero(place == one)
             keep[mine[_near(times[mine], hits["channel"][mine], window_ns)]] = True
         frames.append(frame._replace(hits=hits[keep]))
     return slice_._replace(level="L1", frames=tuple(frames))
+
+
+def _is_large(said: NDArray[np.uint8], charge: int, *, of_string: bool) -> NDArray[np.bool_]:
+    """Which hits have more charge than this, in the trigger's units and numbers (include/nanet/km3/hit.hpp)."""
+    from nanet import _core
+
+    if charge == 0:
+        return np.zeros(len(said), bool)
+    unit_pe = np.float32(_core.KM3_CHARGE_UNIT_PE)
+    of_said_pe = np.float32(1) / np.float32(_core.KM3_TIME_OVER_THRESHOLD_NS) if of_string else unit_pe
+    return said.astype(np.float32) * of_said_pe > np.float32(charge) * unit_pe
 
 
 def _near(times: NDArray[np.float64], channels: NDArray[np.uint8], window_ns: float) -> NDArray[np.bool_]:
