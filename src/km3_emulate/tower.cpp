@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "nanet/flow/clock.hpp"
-#include "nanet/link/udp.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::km3_emulate {
@@ -19,7 +18,7 @@ constexpr std::uint64_t kServeEveryNs = 100'000;
 constexpr std::uint32_t kRequestsATurn = 8;
 constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
-std::unique_ptr<link::Link> open_link(const TowerConfig& config) {
+std::unique_ptr<link::UdpLink> open_link(const TowerConfig& config) {
   link::UdpConfig udp;
   udp.name = "tower";
   for (const std::string& one : config.destinations) udp.destinations.push_back(link::parse_endpoint(one));

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@
 #include "link/reply_sockets.hpp"
 #include "nanet/flow/latency_histogram.hpp"
 #include "nanet/flow/thread.hpp"
-#include "nanet/link/link.hpp"
+#include "nanet/link/udp.hpp"
 
 namespace nanet::km3_emulate {
 
@@ -40,6 +41,7 @@ class Tower {
   const TowerCounters& counters() const { return counters_; }
   const flow::LatencyHistogram& lateness() const { return lateness_; }
   link::LinkStats link_stats() const { return link_->stats(); }
+  std::map<std::string, std::uint64_t> refusals() const { return link_->refusals(); }
   std::uint64_t elapsed_ns() const;  // of sending
   std::vector<std::string> notes() const { return link_->notes(); }
   std::vector<std::uint16_t> control_ports() const;
@@ -78,7 +80,7 @@ class Tower {
 
   TowerConfig config_;
   UnitMaker maker_;
-  std::unique_ptr<link::Link> link_;
+  std::unique_ptr<link::UdpLink> link_;
   std::unique_ptr<link::ReplySockets> control_;
   TowerCounters counters_;
   flow::LatencyHistogram lateness_;

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -197,6 +198,9 @@ class UdpLink : public Link {
 
   // rx_kernel_dropped is read from the socket, so it includes drops after the last packet.
   LinkStats stats() const override;
+
+  // tx_refused by destination, those that are not 0. With SourcePort::listen, where destinations share a socket, one may have another's.
+  std::map<std::string, std::uint64_t> refusals() const;
 
   // With UdpConfig::timestamps: stages of the kernel's stamps, in ns. A message has one, whatever it was put together from.
   std::optional<NicTimes> nic_times() const override;

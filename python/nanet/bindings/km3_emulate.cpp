@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -97,12 +98,20 @@ nb::dict tower_snapshot(const Tower& tower) {
   dict["tx_dropped"] = stats.tx_dropped;
   dict["tx_refused"] = stats.tx_refused;
   dict["tx_calls"] = stats.tx_calls;
+  dict["refused_by"] = tower.refusals();
   return dict;
 }
 
 }  // namespace
 
 void bind_km3_emulate(nb::module_& module) {
+  module.def(
+      "look_up",
+      [](const std::string& url) {
+        const link::Endpoint found = link::parse_endpoint(url);
+        return nb::make_tuple(link::to_string(found.address), found.port);
+      },
+      nb::arg("url"), "Address and port of an endpoint udp://HOST:PORT. Raises SetupError.");
   nb::class_<UnitMaker>(module, "TowerUnits",
                         "What the floors of an emulated tower send, made again: bytes of units, tracks, places.")
       .def(

@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nanet.cli.options import Duration, JsonFile, TruthFile
+from nanet.cli.options import Duration, JsonFile, TruthFile, only_with
+
+if TYPE_CHECKING:
+    from nanet.run.km3_strings import StringsResult
+    from nanet.run.km3_tower import TowerResult
+
+OF_STRINGS = {"kind", "config", "to", "duration", "speed", "seed", "json_file"}
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def emulate_km3(
+    context: typer.Context,
     kind: Annotated[
         Literal["tower", "strings"], typer.Option("--kind", help="A tower, or strings whose modules send packets of CLBs.")
     ] = "tower",
@@ -46,7 +53,9 @@ def emulate_km3(
 ) -> None:
     """A tower of KM3NeT: hits, sound, slow control answered. Or strings (--kind strings), with --config, --to, --duration, --speed and --seed."""
     if kind == "strings":
-        return _strings(config, to, duration, speed, seed, json_file)
+        only_with(context, "strings", OF_STRINGS)
+        _strings(config, to, duration, speed, seed, json_file)
+        return
     from nanet.config.components import Tower
     from nanet.config.errors import validated
     from nanet.result import files
@@ -61,7 +70,7 @@ def emulate_km3(
     result = km3_tower.run(loaded, truth=truth, say=lambda text: print(text, flush=True))
     files.write_json(json_file, result)
     print(km3_tower.sentence(result), flush=True)
-    raise typer.Exit(1 if result["tx_dropped"] or result["tx_refused"] else 0)
+    _end(result)
 
 
 def _strings(config: Path | None, to: list[str] | None, duration: float, speed: float, seed: int, json_file: Path | None) -> None:
@@ -77,4 +86,12 @@ def _strings(config: Path | None, to: list[str] | None, duration: float, speed: 
     result = km3_strings.run(loaded, lambda text: print(text, flush=True))
     files.write_json(json_file, result)
     print(km3_strings.sentence(result), flush=True)
-    raise typer.Exit(1 if result["tx_dropped"] else 0)
+    _end(result)
+
+
+def _end(result: TowerResult | StringsResult) -> None:
+    """Says who refused packets. 1: not all were sent to someone who listens."""
+    if refused_by := result["refused_by"]:
+        why = f"{result['tx_refused']:,} notices came that no one listens there"
+        typer.echo(f"nanet: packets were refused by {', '.join(refused_by)} ({why}) start the receiver first", err=True)
+    raise typer.Exit(1 if result["tx_dropped"] or result["tx_refused"] else 0)

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Self
 
-from nanet.config.base import Endpoint, Model, setting
+from pydantic import model_validator
+
+from nanet.config.base import Endpoint, Model, problem, setting
 from nanet.config.errors import load_document, validated
 
 __all__ = ["Strings", "load"]
@@ -46,3 +50,19 @@ class Strings(Model):
     packet_hits: int = setting(229, "Most hits of a packet", unit="hits", ge=1, le=1450)
     duration_s: float = setting(10.0, "How much detector time to send, in whole slices", unit="s", ge=0, le=86400)
     speed: float = setting(1.0, "Detector time over time; 1: as strings send; 0: as fast as possible", ge=0, le=1000)
+
+    @property
+    def slices(self) -> int:
+        """How many are sent."""
+        return math.floor(
+            self.duration_s * 1000 / self.slice_ms + 1e-6
+        )  # 0.57 s are 57 slices of 10 ms, whatever the last bit says
+
+    @model_validator(mode="after")
+    def _check_duration(self) -> Self:
+        if self.slices < 1:
+            what = f"nothing is sent in {self.duration_s:g} s"
+            raise problem(
+                what, f"a slice has {self.slice_ms} ms, and only whole ones are sent", "make duration_s longer", "duration_s"
+            )
+        return self

@@ -7,6 +7,7 @@ a string of 18 modules, 4 million hits/s, is what it is for; for loads there is 
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import time
@@ -14,15 +15,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nanet.config.errors import ConfigError
 from nanet.config.km3_strings import Strings
 from nanet.machine.signals import StopSignals
 from nanet.result import files
-from nanet.result.keys.base import Base, Config
+from nanet.result.keys.base import Base, Config, Counts
 from nanet.run.km3_string_light import CHANNELS, light_of, module_numbers, seen_together, tracks
 
 __all__ = ["HIT", "StringsResult", "hits_of", "packets_of", "run", "sentence"]
@@ -32,6 +33,7 @@ HEAD = struct.Struct(">7I")
 TTDC = 0x54544443
 TICK_NS = 16
 BURST_S = 0.001
+TRIES = 4  # of a packet, each of which a notice that no one listens may end
 LATE_S = 0.01  # of a slice's beginning, after which it was not ready in time
 
 
@@ -46,6 +48,8 @@ class StringsResult(Base):
     bytes_sent: Annotated[int, "in them, with their headers"]
     slices_made_late: Annotated[int, "that were not ready when they began"]
     tx_dropped: Annotated[int, "packets that could not be sent"]
+    tx_refused: Annotated[int, "notices that no one listened"]
+    refused_by: Annotated[Counts, "these by destination"]
     elapsed_s: Annotated[float, "of sending"]
 
 
@@ -58,6 +62,7 @@ class _Counts:
     bytes_sent: int = 0
     slices_made_late: int = 0
     tx_dropped: int = 0
+    tx_refused: int = 0
 
 
 def hits_of(config: Strings, slice_: int, module: int) -> NDArray[np.void]:
@@ -105,22 +110,19 @@ def packets_of(config: Strings, slice_: int, module: int, hits: NDArray[np.void]
 
 
 def run(config: Strings, say: Callable[[str], None] | None = None) -> StringsResult:
-    """Sends until all is sent or a signal comes."""
-    where = urlsplit(config.destination)
-    to = (where.hostname or "", where.port or 0)
-    family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
-    counts, slices = _Counts(), int(config.duration_s * 1000 // config.slice_ms)
-    with StopSignals() as stop, socket.socket(family, socket.SOCK_DGRAM) as out:
+    """Sends until all is sent or a signal comes. Raises ConfigError, SetupError."""
+    counts = _Counts()
+    with StopSignals() as stop, _connected(config.destination) as out:
         with ThreadPoolExecutor(1, "km3-strings") as maker:  # the next slice is made while one leaves
             coming = maker.submit(_made, config, 0)
             coming.result()
             began_s = told_s = time.monotonic()
-            for slice_ in range(slices):
+            for slice_ in range(config.slices):
                 made, hits = coming.result()
                 coming = maker.submit(_made, config, slice_ + 1)
                 begin_s = began_s + slice_ * config.slice_ms / 1000 / config.speed if config.speed else 0.0
                 counts.slices_made_late += bool(config.speed) and time.monotonic() > begin_s + LATE_S
-                if not _send(config, (out, to), made, begin_s, counts, stop):
+                if not _send(config, out, made, begin_s, counts, stop):
                     break
                 counts.slices += 1
                 counts.hits += hits
@@ -129,7 +131,25 @@ def run(config: Strings, say: Callable[[str], None] | None = None) -> StringsRes
                     told_s = time.monotonic()
                     say(f"{counts.slices:,} slices, {counts.hits:,} hits, {counts.packets_sent:,} packets")
         elapsed_s = time.monotonic() - began_s
-    return {**files.base("emulate km3"), "config": config.model_dump(mode="json"), "elapsed_s": elapsed_s, **counts.__dict__}  # type: ignore[typeddict-item]
+        counts.tx_refused += out.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED  # of the last packet
+    refused_by = {config.destination: counts.tx_refused} if counts.tx_refused else {}
+    sent = {**counts.__dict__, "refused_by": refused_by}
+    return {**files.base("emulate km3"), "config": config.model_dump(mode="json"), "elapsed_s": elapsed_s, **sent}  # type: ignore[typeddict-item]
+
+
+def _connected(destination: str) -> socket.socket:
+    """A socket that sends there, and hears when no one listens."""
+    from nanet import _core
+
+    address, port = _core.look_up(destination)
+    out = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        out.connect((address, port))
+    except OSError as error:
+        out.close()
+        why = (error.strerror or str(error)).lower()
+        raise ConfigError([f"strings cannot send to {destination} ({why}) see what `ip route get` says of that address"]) from None
+    return out
 
 
 def _made(config: Strings, slice_: int) -> tuple[list[tuple[int, bytes]], int]:
@@ -144,28 +164,39 @@ def _made(config: Strings, slice_: int) -> tuple[list[tuple[int, bytes]], int]:
 
 def _send(
     config: Strings,
-    where: tuple[socket.socket, tuple[str, int]],
+    out: socket.socket,
     packets: list[tuple[int, bytes]],
     begin_s: float,
     counts: _Counts,
     stop: StopSignals,
 ) -> bool:
     """A slice, in bursts of a millisecond; false: a signal came."""
-    out, to = where
     next_s = begin_s
     for due_ns, packet in packets:
         if config.speed and (due_s := begin_s + due_ns * 1e-9 / config.speed) >= next_s:
             next_s = due_s + BURST_S
             if stop.wait(max(0.0, next_s - time.monotonic())):
                 return False
-        try:
-            out.sendto(packet, to)
-        except OSError:  # there is no room, or no way
+        if _put(out, packet, counts):
+            counts.packets_sent += 1
+            counts.bytes_sent += len(packet)
+        else:
             counts.tx_dropped += 1
-            continue
-        counts.packets_sent += 1
-        counts.bytes_sent += len(packet)
     return not stop.wait(0.0)
+
+
+def _put(out: socket.socket, packet: bytes, counts: _Counts) -> bool:
+    """False: it could not be sent. A notice that no one listened to an earlier packet ends a call that sent nothing."""
+    for _ in range(TRIES):
+        try:
+            out.send(packet)
+        except ConnectionRefusedError:
+            counts.tx_refused += 1
+        except OSError:  # there is no room, or no way
+            return False
+        else:
+            return True
+    return False
 
 
 def sentence(result: StringsResult) -> str:

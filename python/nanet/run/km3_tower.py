@@ -18,7 +18,7 @@ from nanet.config.errors import ConfigError, load_document, validated
 from nanet.machine.signals import StopSignals
 from nanet.result import files, outputs
 from nanet.result.histogram import Histogram
-from nanet.result.keys.base import Base, Config, Latency
+from nanet.result.keys.base import Base, Config, Counts, Latency
 
 GIGA = 1e9
 
@@ -39,6 +39,7 @@ class TowerResult(Base):
     control: Annotated[dict[str, int], "slow control: requests answered, of them repeated ones, and packets that were none"]
     tx_dropped: Annotated[int, "packets that could not be sent"]
     tx_refused: Annotated[int, "notices that no one listened"]
+    refused_by: Annotated[Counts, "these by destination"]
     elapsed_s: Annotated[float, "of sending"]
     rate_gbit_s: Annotated[float, "mean, headers included"]
     lateness_us: Annotated[Latency | None, "how much later packets left than they were due"]
@@ -123,6 +124,7 @@ def result_of(config: Tower, snapshot: dict[str, Any], truth: Path | None) -> To
         "control": {name: snapshot[f"control_{name}"] for name in ("requests", "repeated", "bad")},
         "tx_dropped": snapshot["tx_dropped"],
         "tx_refused": snapshot["tx_refused"],
+        "refused_by": snapshot["refused_by"],
         "elapsed_s": elapsed_s,
         "rate_gbit_s": 8 * snapshot["bytes_sent"] / elapsed_s / GIGA if elapsed_s else 0.0,
         "lateness_us": late.summary_us() if late.count else None,

@@ -120,6 +120,10 @@ LinkStats UdpLink::stats() const {
   return stats;
 }
 
+std::map<std::string, std::uint64_t> UdpLink::refusals() const {
+  return sender_ ? sender_->refusals() : std::map<std::string, std::uint64_t>{};
+}
+
 std::optional<NicTimes> UdpLink::nic_times() const { return receiver_ ? receiver_->times() : std::nullopt; }
 
 Endpoint UdpLink::local() const { return receiver_ ? receiver_->local() : Endpoint{.scheme = "udp"}; }

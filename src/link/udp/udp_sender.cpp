@@ -204,7 +204,7 @@ std::size_t UdpSender::flush(std::span<const TxPacket> packets, Destination& des
 UdpSender::Verdict UdpSender::judge(Destination& destination, const Group& group, int error) {
   constexpr std::uint32_t kAttempts = 4;
   if (error == EAGAIN || error == EWOULDBLOCK) {
-    refused_.add(drain_refusals(destination.fd));  // a waiting notice would end the poll at once
+    destination.refused.add(drain_refusals(destination.fd));  // a waiting notice would end the poll at once
     if (wait_left_ns_ == 0) {
       return Verdict::drop_all;  // its socket is full: the later ones would fare no better
     }
@@ -218,7 +218,7 @@ UdpSender::Verdict UdpSender::judge(Destination& destination, const Group& group
   }
   // Notices of earlier packets come back as the error of this call, which sent nothing: count them and send again.
   if (error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN || error == EPROTO) {
-    refused_.add(drain_refusals(destination.fd));
+    destination.refused.add(drain_refusals(destination.fd));
     return ++attempts_ < kAttempts ? Verdict::again : Verdict::drop_message;
   }
   if (group.packet_count > 1 && (error == EIO || error == EINVAL || error == EMSGSIZE)) {
@@ -243,8 +243,16 @@ void UdpSender::add_stats(LinkStats& stats) const {
   stats.tx_packets = packets_.value();
   stats.tx_bytes = bytes_.value();
   stats.tx_calls = calls_.value();
-  stats.tx_refused += refused_.value();
+  for (const Destination& destination : destinations_) stats.tx_refused += destination.refused.value();
   stats.tx_dropped = dropped_.value();
+}
+
+std::map<std::string, std::uint64_t> UdpSender::refusals() const {
+  std::map<std::string, std::uint64_t> found;
+  for (const Destination& destination : destinations_) {
+    if (const std::uint64_t count = destination.refused.value()) found[destination.text] += count;
+  }
+  return found;
 }
 
 void UdpSender::add_notes(std::vector<std::string>& notes) const {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,7 @@ class UdpSender {
   void send(std::span<const TxPacket> packets);
   void add_stats(LinkStats& stats) const;
   void add_notes(std::vector<std::string>& notes) const;
+  std::map<std::string, std::uint64_t> refusals() const;
 
  private:
   static constexpr std::uint32_t kMessages = 64;          // of one system call
@@ -37,6 +39,7 @@ class UdpSender {
     bool named = false;                               // the socket is not connected: each message carries the address
     std::atomic<std::uint32_t> segment_bytes_max{0};  // longest packet that may share a message; 0: none may
     std::atomic<bool> refused_segments{false};
+    Tally refused;
     std::string text;
   };
 
@@ -74,7 +77,7 @@ class UdpSender {
   };
   std::array<Control, kMessages> controls_{};
 
-  Tally packets_, bytes_, calls_, refused_, dropped_;
+  Tally packets_, bytes_, calls_, dropped_;
 };
 
 }  // namespace nanet::link

@@ -177,6 +177,24 @@ TEST(SendErrors, PeerGoneIsCountedAndPeerBackIsServed) {
   }
 }
 
+TEST(SendErrors, RefusalsAreCountedByDestination) {
+  PlainSocket receiver;
+  std::uint16_t port = 0;
+  {
+    const PlainSocket gone;
+    port = gone.port();
+  }
+  UdpLink link(sending_to({receiver.port(), port}));
+  const Bytes data = payload(0, 100);
+  const std::vector<TxPacket> packets{{data.data(), 100, 0}, {data.data(), 100, 1}};
+  for (int i = 0; i < 10; ++i) link.send(packets, 0);
+  const auto refusals = link.refusals();
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals.begin()->first, "udp://127.0.0.1:" + std::to_string(port));
+  EXPECT_GE(refusals.begin()->second, 9u);
+  EXPECT_EQ(refusals.begin()->second, link.stats().tx_refused);
+}
+
 TEST(SendErrors, TooLongIsDroppedAndTheRestGoesOn) {
   PlainSocket receiver;
   UdpLink link(sending_to({receiver.port()}));
