@@ -252,6 +252,27 @@ def test_a_server_that_is_killed_goes_on_with_the_run(chain: Chain) -> None:
     assert [floor.run for floor in chain.floors] == [1] * FLOORS  # its end stops no run
 
 
+def test_units_with_holes_are_named_where_it_says_what_was_lost(chain: Chain) -> None:
+    """Of floor 2 a packet of hits of slice 1, and all of slice 2, never come."""
+    chain.start()
+    assert chain.command("run", "list") == "no runs\n"
+    assert chain.command("detector", "list") == "no detector files\n"
+    for slice_ in range(4):
+        for floor in (1, 2):
+            sent = list(packets(floor, 1, 7, slice_, unit_bytes(1, slice_, 3000)))
+            kept = [] if (floor, slice_) == (2, 2) else sent[1:] if (floor, slice_) == (2, 1) else sent
+            for packet in kept:
+                chain.socket.sendto(packet, ("127.0.0.1", chain.port))
+    wait_for(lambda: "7 units in (1 with holes, 1 missing);" in chain.command("status"), "the unit with holes")
+    lines = chain.command("status").splitlines()
+    assert "  hits of floor 1/2: 3 units in (1 with holes, 1 missing)" in lines
+    assert not any("floor 1/1: 4 units in" in line for line in lines)
+    chain.server.send_signal(signal.SIGTERM)  # type: ignore[union-attr]
+    text, _ = chain.server.communicate(timeout=30)  # type: ignore[union-attr]
+    assert text.splitlines()[-1] == "7 units in (1 with holes, 1 missing), 7 to trigger, 0 to manager; lost by the server: nothing"
+    assert chain.server.returncode == 0  # type: ignore[union-attr]
+
+
 def test_slow_control_under_load_and_a_store_that_is_gone(chain: Chain) -> None:
     """Data of four floors as fast as they come, while a floor is asked again and again; the store's folder is away."""
     settings = chain.settings() | {

@@ -57,12 +57,17 @@ def km3_server(
 @km3_app.command("status")
 def km3_status(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> None:
     """Print where the floors are and what went where."""
+    from nanet.km3.units import FLAWS, units_text
+
     found = _order(config, do="status")
     _write("km3 status", json_file, answer=found)
     run = f"run {found['run']}" if found["run"] is not None else "no run"
-    _say(f"{run}; {found['units_in']:,} units in; slow control {_round_trip(found['round_trip_us'])}")
+    _say(f"{run}; {units_text(found['streams'])}; slow control {_round_trip(found['round_trip_us'])}")
     for one in found["floors"]:
         _say(f"  floor {one['tower']}/{one['floor']}: {one['state']}" + (f" ({one['why']})" if one["why"] else ""))
+    for one in found["streams"]:
+        if any(one[name] for name in FLAWS):
+            _say(f"  {one['kind']} of floor {one['tower']}/{one['floor']}: {units_text([one])}")
     for name, one in found["destinations"].items():
         lost = ", ".join(f"{one[key]:,} {key}" for key in ("queue_full", "unacknowledged", "refused", "left_at_end") if one[key])
         _say(
@@ -191,6 +196,8 @@ def run_list(config: ConfigOption = CONFIG, limit: LimitOption = 20, json_file: 
     """Print the runs, the newest first."""
     found = _store(_load(config)).runs(limit)
     _write("km3 run list", json_file, rows=found)
+    if not found:
+        _say("no runs")
     for one in found:
         _say(
             f"{one['run']}  {_time(one['started_ns'])} to {_time(one['stopped_ns'])}  {one['detector'] or ''}  {one['comment']}".rstrip()
@@ -318,6 +325,8 @@ def detector_list(config: ConfigOption = CONFIG, json_file: JsonFile = None) -> 
     """Print the versions that there are, the newest first."""
     found = _store(_load(config)).detectors()
     _write("km3 detector list", json_file, rows=[one.__dict__ for one in found])
+    if not found:
+        _say("no detector files")
     for one in found:
         valid = f"{_time(one.valid_from_ns)} to {_time(one.valid_to_ns)}"
         _say(f"{one.name} {one.version}  {one.sha256[:12]}  {valid}  {one.comment}".rstrip())

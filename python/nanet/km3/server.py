@@ -24,6 +24,7 @@ from nanet.km3.messages import BY_NAME, Command, Floor, Parameter
 from nanet.km3.relay import Relay
 from nanet.km3.runs import RunControl, settings_of
 from nanet.km3.store import Store, StoreError, Writer
+from nanet.km3.units import units_text
 from nanet.machine.signals import StopSignals
 from nanet.result import files
 
@@ -279,7 +280,7 @@ def sentence(result: ServerResult) -> str:
     """What happened, in a line."""
     sent = ", ".join(f"{one['units_sent']:,} to {name}" for name, one in result["destinations"].items()) or "no destination"
     lost = ", ".join(f"{count:,} {name}" for name, count in result["losses"].items()) or "nothing"
-    return f"{result['units_in']:,} units in, {sent}; lost: {lost}"
+    return f"{units_text(result['streams'])}, {sent}; lost by the server: {lost}"
 
 
 def _say_news(server: Server, told: list[str], quiet: bool) -> list[str]:

@@ -7,7 +7,7 @@ docs/formats-km3.md says every byte. No I/O and no clock.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nanet.config import formats
@@ -25,6 +25,8 @@ RANGE = struct.Struct(">II")
 UNIT_BYTES_MAX = 1 << 26
 RANGES_MAX = 4096
 PROTOCOL = "km3-floor-run"
+FLAWS = {"incomplete": "with holes", "untimed": "untimed", "slices_missing": "missing"}
+"""Of a stream's books: what was not whole before it came, in words."""
 
 
 def declaration() -> dict[str, Any]:
@@ -164,3 +166,10 @@ def packets(unit: Unit, unit_bytes: int, ranges: list[list[int]], sequence: int)
                 to,
             )
             sequence += 1
+
+
+def units_text(streams: Sequence[Mapping[str, Any]]) -> str:
+    """`60 units in (3 with holes, 1 missing)`: what came of some streams, and its FLAWS."""
+    counts = {words: sum(int(one[name]) for one in streams) for name, words in FLAWS.items()}
+    flaws = ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+    return f"{sum(int(one['units']) for one in streams):,} units in" + (f" ({flaws})" if flaws else "")
