@@ -19,12 +19,14 @@ from nanet import _core
 from nanet.cli.app import app
 from nanet.config import formats
 from nanet.config.km3_strings import Strings
+from nanet.format import make
 from nanet.km3.detector import Detector
 from nanet.km3.recordings import collect
 from nanet.km3.trigger import HIT, Trigger
 from nanet.run import km3_string_light, km3_strings
 from typer.testing import CliRunner
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = Strings(modules=3, duration_s=0.3, packet_hits=100)
 
 
@@ -159,6 +161,21 @@ def test_the_trigger_finds_muons_in_noise() -> None:
     assert passed > 4
     assert events(noise)[0] < found
     assert found > passed / 2
+
+
+def test_a_recording_is_judged_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Strings(muons_hz=50, singles_hz=1000, coincidences_hz=(70.0,), module_m=9, radius_m=10)
+    sent = [packet for slice_ in range(2) for packet in packets(config, slice_)]
+    make.write_pcap(tmp_path / "strings.pcap", iter(sent), 1e6, 7200)
+    (tmp_path / "strings.detx").write_text(km3_string_light.detx(config))
+    page = (ROOT / "docs" / "design" / "km3-trigger.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    events, _, counts = capsys.readouterr().out.partition(" ")
+    assert int(events) > sum(len(km3_string_light.tracks(config, slice_)) for slice_ in range(2)) / 2
+    assert f"'hits_in': {sum((len(packet) - 28) // 6 for packet in sent)}, " in counts
 
 
 def test_the_command_says_what_it_sent(tmp_path: Path, check_keys: Callable[[dict[str, Any], str], None]) -> None:

@@ -66,7 +66,10 @@ struct TriggerConfig {
   template <class Visit>
   void visit(Visit&& v) {
     v("slice_ns", slice_ns,
-      {.help = "Length of a time slice: 200 ms of towers, 100 ms of strings", .unit = "ns", .least = 1e5, .most = 1e9});
+      {.help = "Length of a time slice: 200 ms of towers; 100 ms of strings, which nanet.km3.trigger takes and no engine does",
+       .unit = "ns",
+       .least = 1e5,
+       .most = 1e9});
     v("reorder_ns", reorder_ns,
       {.help = "Hits that lie so far before their slice or after its end are taken",
        .unit = "ns",

@@ -753,7 +753,9 @@ class Km3Trigger(Model):
     """Trigger of a KM3NeT tower or string."""
 
     slice_ns: float = setting(
-        200000000.0, "Length of a time slice: 200 ms of towers, 100 ms of strings", unit="ns", ge=100000.0, le=1000000000.0,
+        200000000.0,
+        "Length of a time slice: 200 ms of towers; 100 ms of strings, which nanet.km3.trigger takes and no engine does",
+        unit="ns", ge=100000.0, le=1000000000.0,
     )
     reorder_ns: float = setting(
         20000.0, "Hits that lie so far before their slice or after its end are taken", unit="ns", ge=0.0, le=1000000.0,
