@@ -261,6 +261,36 @@ def km3_hits() -> Inputs:
 # --- Python's readers ---
 
 
+def km3_daq() -> Inputs:
+    """Messages of each type, good ones and others."""
+
+    def slice_(
+        kind: int, hits: bytes, *, run: int = 9, tick: int = 8, module: int = 101, version: int = 1, frames: int = 1
+    ) -> bytes:
+        head = struct.pack("<iiiII", 1, run, 7, 1_500_000_000, tick)
+        frame = struct.pack("<II", 56 + len(hits), 101) + head + struct.pack("<iI4Ii", module, 1, 0, 0, 0, 0, len(hits) // 6) + hits
+        body = head + struct.pack("<i", frames) + frame * (frames > 0)
+        return struct.pack("<iih", 10 + len(body), kind, version) + body
+
+    def other(kind: int, version: int, body: bytes) -> bytes:
+        return struct.pack("<iihiiiII", 30 + len(body), kind, version, 1, 9, 7, 1_500_000_000, 8) + body
+
+    hits = b"".join(struct.pack(">BiB", k % 31, 1_000 * k, 20 * k) for k in range(12)) + struct.pack(">BiB", 5, 11_010, 10)
+    l0, summary = slice_(1002, hits), other(2001, 6, struct.pack("<iiI4I31B", 1, 101, 1, 0, 0, 0, 0, *range(31)))
+    hit = struct.pack("<iB", 101, 3) + struct.pack(">iB", 50, 30)
+    event = other(
+        10001, 4, struct.pack("<QQi", 3, 1, 0) + struct.pack("<i", 1) + hit + struct.pack("<Q", 1) + struct.pack("<i", 2) + hit * 2
+    )
+    yield from (
+        ("l0", l0), ("all", l0 + slice_(1002, hits, tick=6_250_008) + slice_(1005, b"") + summary + event), ("summary", summary), ("event", event),
+        ("floor", slice_(1002, hits[: 6 * 5])), ("run", slice_(1002, hits, run=-1)), ("tick", slice_(1003, hits, tick=1 << 28)),
+        ("module", slice_(1004, hits, module=-1)), ("frames", slice_(1002, b"", frames=-1)), ("version", slice_(1002, b"", version=2)), ("cut", l0[:-1]),
+        ("short", l0[:5]), ("length", struct.pack("<ii", 7, 1002)), ("other", struct.pack("<ii", 8, 4242) + l0), ("left", struct.pack("<i", len(l0) + 1) + l0[4:] + b"x"),
+        ("records", other(2001, 6, struct.pack("<i", -1))), ("early", other(2001, 6, struct.pack("<i", 2))), ("frame", l0.replace(struct.pack("<I", 101), struct.pack("<I", 102), 1)),
+        ("empty", b""),
+    )  # fmt: skip
+
+
 MADE = {
     "fuzz_merger": merger,
     "fuzz_part_table": part_table,
@@ -282,6 +312,7 @@ MADE = {
     "fuzz_notify_ring": notify_ring,
     "fuzz_km3_detector": km3_detector,
     "fuzz_km3_hits": km3_hits,
+    "fuzz_km3_daq": km3_daq,
 }
 
 

@@ -67,6 +67,7 @@ PARSERS = (
     "include/nanet/engine/stream_merge.hpp",
     "python/nanet/machine/channel.py",
     "python/nanet/config/yaml.py",
+    "python/nanet/km3/daq.py",
     "python/nanet/metrics/http_pages.py",
     "python/nanet/rdma/control.py",
     "python/nanet/stencil/checkpoint.py",

@@ -51,7 +51,10 @@ def emulate_km3(
     truth: TruthFile = None,
     json_file: JsonFile = None,
 ) -> None:
-    """A tower of KM3NeT: hits, sound, slow control answered. Or strings (--kind strings), with --config, --to, --duration, --speed and --seed."""
+    """A tower of KM3NeT: hits, sound, slow control answered. Or strings (--kind strings), with --config, --to, --duration, --speed and --seed.
+
+    Exits with 1 when packets could not be sent, or no one listens.
+    """
     if kind == "strings":
         only_with(context, "strings", OF_STRINGS)
         _strings(config, to, duration, speed, seed, json_file)

@@ -54,9 +54,8 @@ class Strings(Model):
     @property
     def slices(self) -> int:
         """How many are sent."""
-        return math.floor(
-            self.duration_s * 1000 / self.slice_ms + 1e-6
-        )  # 0.57 s are 57 slices of 10 ms, whatever the last bit says
+        some = 1e-6  # 0.57 s are 57 slices of 10 ms, whatever the last bit says
+        return math.floor(self.duration_s * 1000 / self.slice_ms + some)
 
     @model_validator(mode="after")
     def _check_duration(self) -> Self:
