@@ -46,7 +46,7 @@ def answer_of(channels: list[int]) -> int:
         radius = math.sqrt(c + (a2 * a2 + b2 * b2) / 4)
         d2 = (x - a2 / 2) ** 2 + (y - b2 / 2) ** 2
         rms = math.sqrt(float(np.mean((d2 - radius**2) ** 2))) / (2 * radius)
-        good = 70 <= radius <= 210 and rms * math.sqrt(hits / (hits - 3)) <= 10
+        good = 70 <= radius <= 210 and math.hypot(a2, b2) / 2 <= 200 and rms * math.sqrt(hits / (hits - 3)) <= 10
     electron = good and abs(radius - 189.65) <= 6
     radius_class = min(int(radius // 16), 15) if good else 0
     return 1 << 14 | radius_class << 10 | electron << 9 | good << 8 | good << 6 | min(hits, 63)
@@ -92,6 +92,7 @@ def events() -> list[list[int]]:
         [],
         [5, 700, 1300],  # three hits are no ring
         [0, 2, 16, 18, 24],  # nor is a line, or what is near one
+        [1178, 2017, 175, 563],  # nor one about a centre that is too far out
         [488, 511, 1000, 2047],  # channels without a photomultiplier
         rings[6][:9] + ring_of(-20, -30, 100, 12, 0),  # two rings, of which the fit makes one bad one
         [*rings[7][:12], 2040],  # a hit without a photomultiplier counts for nothing

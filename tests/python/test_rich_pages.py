@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from nanet import _core
+from nanet.config.rich import Cuts
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,3 +49,13 @@ def test_both_files_are_what_the_code_says(
     (tmp_path / "rich-map.csv").write_text("channel\n0\n")
     assert script.main(["--check"]) == 1
     assert (tmp_path / "finder-cuts.md").read_text() == (ROOT / "docs" / "finder-cuts.md").read_text()
+
+
+def test_the_page_of_the_detector_has_every_cut_on_a_ring_with_its_default() -> None:
+    page = (ROOT / "docs" / "detector-map.md").read_text()
+    section = page.partition("## From rings to the primitive ID\n")[2].partition("\n## ")[0]
+    said: dict[str, float | None] = {}
+    for keys, defaults in re.findall(r"^\| (.*`.*) \| (.*) \|$", section, re.MULTILINE):
+        numbers = [None if text == "none" else float(text) for text in re.findall(r"none|[\d.]+", defaults)]
+        said |= zip(re.findall(r"`(\w+)`", keys), numbers, strict=True)
+    assert said == {name: field.default for name, field in Cuts.model_fields.items()}
