@@ -221,6 +221,21 @@ def engine_on(file: Path, folder: Path, *, expect: int) -> dict[str, Any]:
     return found
 
 
+def test_a_run_that_refused_all_that_came_has_kept_no_promise(tmp_path: Path) -> None:
+    """It lost nothing that a sequence number would tell of, but it judged nothing either; a marker alone is accepted."""
+    whole = wire.build_mgp(
+        [wire.EventRecord(timestamp=1000, fine_time=7, event_number=0, hits=[100])], source_id=0x1C, source_sub_id=0
+    )
+    marker = wire.build_marker(7, source_id=0x1C, source_sub_id=0, run_start=True)
+    damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+    file = tmp_path / "damaged.pcap"
+    for packets, expected in (([damaged] * 5, 1), ([damaged, whole], 0), ([damaged, marker], 0)):
+        file.write_bytes(pcap(packets))
+        result = engine_on(file, tmp_path, expect=expected)
+        assert result["losses"] == {}
+        assert result["verdict"]["reasons"] == ["no packet was accepted: packets_bad_checksum 5"] * expected
+
+
 def test_what_a_recording_link_passes_over_breaks_the_promise(tmp_path: Path) -> None:
     """A fragment, a packet that the capture cut, rubbish at the end: none of them is passed over without a word."""
     packet = wire.build_mgp(

@@ -37,6 +37,15 @@ def test_merged_parts_are_no_events() -> None:
     assert losses["unexplained"] == 0
 
 
+def test_a_run_that_accepted_nothing() -> None:
+    none = dict.fromkeys((*books.PACKET_REFUSALS, "packets_accepted", "packets_marker"), 0)
+    assert books.nothing_accepted(none) == ""  # and nothing came
+    refused = none | {"packets_bad_checksum": 50, "packets_unknown_sender": 2}
+    assert books.nothing_accepted(refused) == "no packet was accepted: packets_bad_checksum 50, packets_unknown_sender 2"
+    assert books.nothing_accepted(refused | {"packets_accepted": 1}) == ""
+    assert books.nothing_accepted(refused | {"packets_marker": 1}) == ""
+
+
 def test_a_gpu_that_was_given_up() -> None:
     counters = {"events_answered": 600, "events_unjudged": 400}
     losses = books.balance(1000, 600, counters, merged=False)

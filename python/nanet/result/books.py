@@ -162,6 +162,13 @@ def refusals(counters: Mapping[str, int]) -> dict[str, int]:
     return {name: int(counters[name]) for name in PACKET_REFUSALS if counters.get(name, 0)}
 
 
+def nothing_accepted(counters: Mapping[str, int]) -> str:
+    """Why a run to which packets came judged none of them; "": it accepted some, or none came."""
+    taken = int(counters["packets_accepted"]) + int(counters["packets_marker"])
+    refused = refusals(counters)
+    return f"no packet was accepted: {lost_text(refused)}" if refused and not taken else ""
+
+
 def lost_text(losses: Mapping[str, int]) -> str:
     """`0`, or `events_lost 10, answers_lost 2`. Names are of different units, so they are not added up."""
     return ", ".join(f"{name} {count:,}" for name, count in losses.items() if count) or "0"

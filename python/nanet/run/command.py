@@ -139,15 +139,20 @@ def make_result(config: EngineConfig, engine: NativeEngine, balance: hops.Balanc
         "latency_us": histogram.summary_us() if histogram.count else None,
         "latency_histogram": histogram.encode() if histogram.count else None,
         "event_samples": [_plain_sample(sample) for sample in engine.event_samples()[:SAMPLES_KEPT]],
-        "verdict": verdict(losses, histogram, config.run.budget_us, faults, hops.unexplained_text(sheet)),
+        "verdict": verdict(
+            losses, histogram, config.run.budget_us, faults, hops.unexplained_text(sheet), books.nothing_accepted(counters)
+        ),
     }
 
 
 def verdict(
-    losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str] = (), unexplained: str = ""
+    losses: Mapping[str, int], histogram: Histogram, budget_us: float, faults: Sequence[str], unexplained: str, refused: str
 ) -> Verdict:
-    """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up, books that balance; with the reasons where not."""
-    reasons = list(faults)
+    """Whether the promise was kept: nothing lost, p99.9 within the budget, no GPU given up, books that balance; with the reasons where not.
+
+    unexplained, refused: what no counter accounts for, and why not one packet was accepted; "" where that is not so.
+    """
+    reasons = [*faults, *([refused] if refused else [])]
     if unexplained:
         reasons.append(f"no counter accounts for {unexplained}")
     if any(losses.values()):

@@ -227,7 +227,8 @@ class EngineResult(Base):
     latency_histogram: Annotated[str | None, "residence; null when nothing was answered"]
     event_samples: Annotated[list[EventSample], "the first events, with hits and ring"]
     verdict: Annotated[
-        Verdict, "kept: nothing lost, p99.9 of the residence within `run.budget_us`, no GPU given up, nothing unexplained"
+        Verdict,
+        "kept: nothing lost, p99.9 of the residence within `run.budget_us`, no GPU given up, nothing unexplained, not all that came refused",
     ]
 
 
