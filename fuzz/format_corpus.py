@@ -153,6 +153,8 @@ CHANGES: tuple[tuple[str, str, Any], ...] = (
     ("mgp", "byte_order", "big"),
     ("mgp", "checksum.at", 14),
     ("mgp", "colour", 3),
+    ("mgp", "header.+", field("on_the_sum", 14, "u32")),
+    ("mgp", "header.+", field("sum", 12, "u32")),
 )
 
 

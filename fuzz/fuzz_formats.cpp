@@ -132,7 +132,7 @@ Declaration declaration(Choices& choices) {
   if (choices.next(3) == 0) made.sequence = SequenceConfig{.field = "b", .modulo = rarely(choices) ? "1" : ""};
   if (choices.next(3) == 0) made.time = {{.field = "a", .unit = "1 s"}, {.field = "b", .unit = "16 ns"}};
   if (choices.next(2) == 0) made.last_when["a"] = "1";
-  if (choices.next(3) == 0) made.checksum = ChecksumConfig{.at = 2 * choices.next(16)};
+  if (choices.next(3) == 0) made.checksum = ChecksumConfig{.at = rarely(choices) ? 2 * choices.next(16) : 36};
   return made;
 }
 

@@ -181,6 +181,20 @@ class BodyCompiler {
     }
     body_.payload_bytes = expression(said(variant_.payload.bytes, format_.payload.bytes, prefix_, "payload.bytes"));
     body_.packet_bytes = expression(either(&BodyConfig::packet_bytes, "packet_bytes"));
+    check_checksum();
+  }
+
+  // A sum after the payload has a fixed place too.
+  void check_checksum() const {
+    if (!format_.checksum || !body_.header_bytes.is_constant()) return;
+    const std::uint32_t at = format_.checksum->at;
+    const auto begin = static_cast<std::uint64_t>(body_.header_bytes.constant);
+    if (at + wire::kChecksumBytes <= begin) return;
+    const Said bytes = said(variant_.payload.bytes, format_.payload.bytes, prefix_, "payload.bytes");
+    if (!bytes.text.empty() && at >= static_cast<double>(begin) + layout_.most_of(std::get<Polynomial>(parse_expression(bytes.text))))
+      return;
+    refuse("checksum.at", "the checksum lies in the payload", "that begins at byte " + std::to_string(begin),
+           "correct checksum.at, or header_bytes");
   }
 
   void set_samples() {
@@ -522,7 +536,11 @@ Program compiled(const Declaration& format) {
   Program made;
   set_whole(format, made);
   const ItemsConfig* const items = format.items ? &*format.items : nullptr;
-  Layout common(format.byte_order, items);
+  const ChecksumConfig* const checksum = format.checksum ? &*format.checksum : nullptr;
+  if (checksum != nullptr && items != nullptr && checksum->at + wire::kChecksumBytes > items->at)
+    refuse("checksum.at", "the checksum lies among the items", "they begin at byte " + std::to_string(items->at),
+           "correct one of them");
+  Layout common(format.byte_order, items, checksum);
   common.add(format.header, "header");
   made.common_bytes = std::max(common.fixed_bytes(), made.has_checksum ? made.checksum_at + 4 : 0);
   const std::vector<VariantConfig> whole(format.variants.empty() ? 1 : 0);

@@ -88,6 +88,7 @@ void Layout::add(const std::vector<FieldConfig>& fields, const std::string& key)
   for (std::size_t i = 0; i < fields.size(); ++i) {
     LaidField made = laid(fields[i], key + "." + std::to_string(i));
     check_overlap(made);
+    check_checksum(made);
     if (fields_.size() == kFieldsMax) refuse(made.key, "too many fields", "a packet has at most 96", "leave out what no one reads");
     fields_.push_back(std::move(made));
   }
@@ -192,11 +193,35 @@ void Layout::check_overlap(const LaidField& made) const {
   }
 }
 
+// Whether they share bits.
+bool Layout::is_on_checksum(const LaidField& field) const {
+  if (checksum_ == nullptr || !field.offset) return false;
+  const Bytes bits = memory_of(field, field.site.mask);
+  const auto first = bits.lower_bound(checksum_->at);
+  return first != bits.end() && first->first < checksum_->at + wire::kChecksumBytes;
+}
+
+// A field may give the sum, or a part of it, a name; what has to be something else cannot lie there.
+void Layout::check_checksum(const LaidField& made) const {
+  if (!is_on_checksum(made)) return;
+  const std::uint32_t end = checksum_->at + wire::kChecksumBytes;
+  const bool is_free = made.least == 0 && made.most == made.site.mask;
+  if (is_free && *made.offset >= checksum_->at && made.end() <= end) return;
+  refuse("checksum.at", "the checksum and '" + made.name + "' overlap",
+         "bytes " + std::to_string(checksum_->at) + " to " + std::to_string(end - 1) + " are a sum, which can be any number",
+         "correct checksum.at, or the field's place");
+}
+
 std::uint8_t Layout::index_of(const Said& name) const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    if (fields_[i].name == name.text) return static_cast<std::uint8_t>(i);
-    names.push_back(fields_[i].name);
+    if (fields_[i].name != name.text) {
+      names.push_back(fields_[i].name);
+      continue;
+    }
+    if (!is_on_checksum(fields_[i])) return static_cast<std::uint8_t>(i);
+    refuse(name.key, "'" + name.text + "' is the checksum", "it says only whether the packet is as it was sent",
+           "choose another field, or correct checksum.at");
   }
   refuse(name.key, "there is no field '" + name.text + "'", "the header has none of that name", config::nearest(name.text, names));
 }

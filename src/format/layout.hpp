@@ -49,14 +49,16 @@ struct LaidField {
 
 class Layout {
  public:
-  // items: of tagged fields; outlives the layout. Null: there can be none.
-  explicit Layout(ByteOrder order, const ItemsConfig* items = nullptr) : order_(order), items_(items) {}
+  // items: of tagged fields; checksum: that lies among the fields. Both outlive the layout. Null: there is none.
+  explicit Layout(ByteOrder order, const ItemsConfig* items = nullptr, const ChecksumConfig* checksum = nullptr)
+      : order_(order), items_(items), checksum_(checksum) {}
 
   // Fields of a list under `key`. Throws Broken for what contradicts itself or another field.
   void add(const std::vector<FieldConfig>& fields, const std::string& key);
 
   const std::vector<LaidField>& fields() const { return fields_; }
   const LaidField& field(std::size_t index) const { return fields_[index]; }
+  // Of a field that has a meaning. Throws Broken if there is none, or if it is the checksum.
   std::uint8_t index_of(const Said& name) const;
 
   // Where the last field with a fixed place ends; 0: there is none.
@@ -80,9 +82,12 @@ class Layout {
   Site site_of(const FieldConfig& field, const std::string& key) const;
   void place(const FieldConfig& field, LaidField& made) const;
   void check_overlap(const LaidField& made) const;
+  void check_checksum(const LaidField& made) const;
+  bool is_on_checksum(const LaidField& field) const;
 
   ByteOrder order_;
   const ItemsConfig* items_;
+  const ChecksumConfig* checksum_;
   std::vector<LaidField> fields_;
 };
 

@@ -330,10 +330,11 @@ struct Compiled {
 };
 Compiled compile(const Declaration& declaration);
 
-// Whether the sum over the whole packet is what it says.
+// Whether the sum over the whole packet is what it says. Modulo 65535, to swap a word's bytes is to multiply it by 256, so sums over big-endian
+// words are those over little-endian ones with their bytes swapped: as four bytes in memory, the little-endian sums with their halves exchanged.
 inline bool checksum_is_good(const Program& program, std::span<const std::byte> packet) {
   const auto said = wire::load_le<std::uint32_t>(packet.data() + program.checksum_at);
-  return wire::fletcher32_around(packet, program.checksum_at) == (program.checksum_is_big ? __builtin_bswap32(said) : said);
+  return wire::fletcher32_around(packet, program.checksum_at) == (program.checksum_is_big ? std::rotl(said, 16) : said);
 }
 
 // Whether the events of an accepted header lie in the payload and are as they must be.

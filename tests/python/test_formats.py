@@ -7,10 +7,12 @@ import itertools
 import struct
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nanet import _core
 from nanet.config import formats
+from nanet.config.components import Format
 from nanet.config.engine import EngineConfig
 from nanet.config.errors import ConfigError, validated
 from nanet.format import dissector, make, show
@@ -165,6 +167,34 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     assert "u31" in refused(tmp_path, head.replace("u32", "u31") + "header_bytes: 8\n")[0]
     with pytest.raises(ConfigError, match="did you mean 'ejfat'"):
         formats.load("ejfta")
+
+
+def test_the_pages_checksum_is_what_is_made_and_accepted() -> None:
+    page = (ROOT / "docs" / "declared-formats.md").read_text().partition("### The checksum\n")[2]
+    names: dict[str, Any] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    for order in ("little", "big"):
+        declared = formats.DeclaredFormat("summed", validated(Format, {
+            "byte_order": order, "header": [{"name": "number", "at": "0", "type": "u16"}], "header_bytes": "6",
+            "checksum": {"at": 2}, "sequence": {"field": "number"},
+        }))  # fmt: skip
+        decoder = _core.FormatDecoder(declared.keys())
+        for size in (0, 1, 2, 31, 1000):
+            head, body = size.to_bytes(2, "big"), bytes((k * 91 + size) % 256 for k in range(size))
+            packet = head + names["fletcher32"](head + bytes(4) + body, 2, order) + body
+            assert decoder.decode(packet)[0] == "", (order, size)
+            if size:
+                assert decoder.decode(packet[:-1] + bytes([packet[-1] ^ 1]))[0] == "checksum"
+        for packet in make.packets(declared, MakeOptions(packets=40, seed=3), Faults(), Made()):
+            assert decoder.decode(packet)[0] == ""
+            assert packet[2:6] == names["fletcher32"](packet, 2, order)
+
+
+def test_a_checksum_that_lies_on_a_field_is_told_with_its_line(tmp_path: Path) -> None:
+    head = "byte_order: big\nheader:\n  - {name: magic, at: 0, type: u32, equals: 7}\nheader_bytes: 8\n"
+    assert refused(tmp_path, head + "checksum: {at: 0}\n") == [
+        "bad.yaml:5: the checksum and 'magic' overlap (bytes 0 to 3 are a sum, which can be any number) correct checksum.at, or the field's place"
+    ]
 
 
 def engine(protocol: str, **more: object) -> dict[str, object]:

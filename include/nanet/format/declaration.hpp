@@ -201,14 +201,16 @@ struct MergeConfig {
 };
 
 struct ChecksumConfig {
-  static constexpr config::Component component{"FormatChecksum", "A sum over the whole packet without the sum itself."};
+  static constexpr config::Component component{
+      "FormatChecksum", "A sum over the whole packet without the sum itself, and without an optional header in front."};
 
   ChecksumKind kind = ChecksumKind::fletcher32;
   std::uint32_t at = 0;
 
   template <class Visit>
   void visit(Visit&& v) {
-    v("kind", kind, {.help = "Which one; fletcher32: over words of 16 bits, modulo 65535"});
+    v("kind",
+      kind, {.help = "Which one; fletcher32: over words of 16 bits in the format's byte order, an odd last byte with a 0 after it, modulo 65535"});
     v("at", at,
       {.help = "Where it stands, four bytes in the format's byte order; even",
        .unit = "bytes",

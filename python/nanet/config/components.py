@@ -1237,9 +1237,12 @@ class FormatMerge(Model):
 
 
 class FormatChecksum(Model):
-    """A sum over the whole packet without the sum itself."""
+    """A sum over the whole packet without the sum itself, and without an optional header in front."""
 
-    kind: Literal["fletcher32"] = setting("fletcher32", "Which one; fletcher32: over words of 16 bits, modulo 65535")
+    kind: Literal["fletcher32"] = setting(
+        "fletcher32",
+        "Which one; fletcher32: over words of 16 bits in the format's byte order, an odd last byte with a 0 after it, modulo 65535",
+    )
     at: int = setting(
         ..., "Where it stands, four bytes in the format's byte order; even", unit="bytes", ge=0, le=1024, multiple_of=2,
     )

@@ -82,7 +82,7 @@ class Maker:
         if not data and self._format.unit:
             raise self._cannot("none of its variants has a payload", "declare one that does")
         self._plan = self._packets_of_a_unit(data) if data else [(variants_of(self._format)[0], None)]
-        self._streams = [Stream(self._key(self._format.stream, number)) for number in range(options.streams)]
+        self._streams = [self._stream(number) for number in range(options.streams)]
 
     def _cannot(self, why: str, suggestion: str) -> ConfigError:
         return ConfigError([f"cannot make packets of {self._name} ({why}) {suggestion}"])
@@ -116,17 +116,21 @@ class Maker:
                 plan.append((one, None))
         return plan
 
-    def _key(self, names: tuple[str, ...], wanted: int) -> dict[str, int]:
-        """The fields of a key for its so-manyth value: the last counts fastest."""
+    def _stream(self, number: int) -> Stream:
+        values, beyond = self._key(self._format.stream, number)
+        if beyond:
+            raise self._cannot("its stream has not so many values", "use fewer --streams")
+        return Stream(values)
+
+    def _key(self, names: tuple[str, ...], wanted: int) -> tuple[dict[str, int], int]:
+        """The fields of a key for its so-manyth value, the last counting fastest; and how often that is past all of its values."""
         parts = {part.name: part for one in variants_of(self._format) for part in one.parts}
         values = {}
         for name in reversed(names):
             least, most = parts[name].limits()
             wanted, rest = divmod(wanted, most - least + 1)
             values[name] = least + rest
-        if wanted and names is self._format.stream:
-            raise self._cannot("its stream has not so many values", "use fewer --streams")
-        return values
+        return values, wanted
 
     def next(self) -> bytes:
         """The next packet: streams in turn, each unit whole before the next."""
@@ -143,7 +147,7 @@ class Maker:
     def _packet(self, stream: Stream, variant: Variant, index: int | None) -> bytes:
         parts = {part.name: part for part in variant.parts}
         values = {name: part.limits()[0] for name, part in parts.items() if part.limits()[0] == part.limits()[1]}
-        values |= variant.when | stream.key | self._key(self._format.unit, stream.unit * self._unit_step())
+        values |= variant.when | stream.key | self._key(self._format.unit, stream.unit * self._unit_step())[0]
         for conditions in (self._format.start_when, self._format.stop_when):
             self._avoid(conditions, parts, values)
         if variant.own is None or index is None or not self._plan_has_ends():
@@ -303,10 +307,10 @@ def _put(packet: bytearray, at: int, part: Part, value: int) -> None:
 
 
 def _seal(packet: bytearray, at: int, order: Any) -> None:
-    """Fletcher-32 of the packet without these four bytes."""
+    """Fletcher-32 of the packet without these four bytes, over words of this order."""
     first = second = 0
     rest = bytes(packet[:at] + packet[at + 4 :])
-    for (word,) in struct.iter_unpack("<H", rest + b"\0" * (len(rest) % 2)):
+    for (word,) in struct.iter_unpack(">H" if order == "big" else "<H", rest + b"\0" * (len(rest) % 2)):
         first += word
         second += first
     packet[at : at + 4] = (second % 65535 << 16 | first % 65535).to_bytes(4, order)

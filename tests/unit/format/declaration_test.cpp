@@ -160,6 +160,49 @@ TEST(Declaration, VariantsItemsAndWhatStandsInFront) {
       ejfat(), [](Declaration& d) { d.optional_before->bytes = 1; }, "optional_before.bytes", "end at byte 2");
 }
 
+TEST(Declaration, NothingElseLiesOnTheChecksum) {
+  const auto refused = [](const std::function<void(Declaration&)>& change, const std::string& text) {
+    expect_refused(summed(ByteOrder::big), change, "checksum.at", text);
+  };
+  refused([](Declaration& d) { d.header.push_back(equal(field("magic", "4", kU32), "7")); }, "the checksum and 'magic' overlap");
+  refused([](Declaration& d) { d.header.push_back(equal(bits(field("version", "7", kU8), 7, 4), "2")); }, "bytes 4 to 7 are a sum");
+  refused([](Declaration& d) { d.header.push_back(below(field("sum", "4", kU32), "9")); }, "which can be any number");
+  refused([](Declaration& d) { d.header[0].type = kU64; }, "the checksum and 'number' overlap");
+  refused([](Declaration& d) { d.checksum->at = 2; }, "the checksum and 'number' overlap");
+  refused(
+      [](Declaration& d) {
+        d.variants = {{}, {}};
+        d.variants[1].header = {equal(field("late", "6", kU16), "0")};
+      },
+      "the checksum and 'late' overlap");
+  refused([](Declaration& d) { d.checksum->at = 8; }, "lies in the payload (that begins at byte 8)");
+  refused([](Declaration& d) { d.header_bytes = "6"; }, "lies in the payload");
+  refused(
+      [](Declaration& d) {
+        d.payload.bytes = "4 + number";
+        d.checksum->at = 14;
+      },
+      "lies in the payload");
+  refused([](Declaration& d) { d.items = ItemsConfig{.at = 6, .count = "1"}; }, "lies among the items (they begin at byte 6)");
+}
+
+TEST(Declaration, FieldsMayNameTheChecksumButNotUseIt) {
+  Declaration made = summed(ByteOrder::big);
+  made.header.push_back(field("sum", "4", kU32));
+  made.header.push_back(field("second", "4", kU16));
+  made.header.push_back(bits(field("part", "6", kU16), 7, 4));
+  EXPECT_FALSE(made.check().has_value());
+  expect_refused(
+      made, [](Declaration& d) { d.stream = {"second"}; }, "stream.0", "'second' is the checksum");
+  expect_refused(
+      made, [](Declaration& d) { d.sequence = SequenceConfig{.field = "sum"}; }, "sequence.field", "'sum' is the checksum");
+  expect_refused(
+      made, [](Declaration& d) { d.payload.bytes = "4 * part"; }, "payload.bytes", "'part' is the checksum");
+  made.payload.bytes = "8";
+  made.checksum->at = 16;  // and it may come after the payload
+  EXPECT_FALSE(made.check().has_value());
+}
+
 TEST(Declaration, SequenceAndTime) {
   const auto with = [](const char* modulo) {
     return [=](Declaration& d) { d.sequence = SequenceConfig{.field = "data_id", .modulo = modulo}; };

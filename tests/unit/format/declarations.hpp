@@ -60,6 +60,16 @@ inline constexpr auto kU16 = WordType::u16;
 inline constexpr auto kU32 = WordType::u32;
 inline constexpr auto kU64 = WordType::u64;
 
+// A number, and four bytes of a checksum after it.
+inline Declaration summed(ByteOrder order) {
+  Declaration made;
+  made.byte_order = order;
+  made.header = {field("number", "0", kU32)};
+  made.header_bytes = "8";
+  made.checksum = ChecksumConfig{.at = 4};
+  return made;
+}
+
 // EJFAT's reassembly header, with the load balancer's in front if it is still there.
 inline Declaration ejfat() {
   Declaration made;

@@ -237,6 +237,27 @@ void expect_same_as_first(Decoder& used, std::span<const std::byte> bytes) {
   }
 }
 
+// Fletcher-32 of "abcde" and "abcdef" is published as f04fc729 and 56502d2a, of little-endian words. Big-endian they are 6162 6364 6500 and
+// 6162 6364 6566, whose sums are by hand 29c7, 4ff0 and 2a2d, 5056 (modulo ffff).
+TEST(Decoder, ChecksumsAreOfWordsInTheFormatsByteOrder) {
+  const auto packet_of = [](const char* text, std::uint32_t sum, ByteOrder order) {
+    Bytes made;
+    for (std::size_t k = 0; text[k] != 0; ++k) {
+      if (k == 4) put(made, sum, 4, order);
+      made.push_back(static_cast<std::byte>(text[k]));
+    }
+    return made;
+  };
+  Decoder little(summed(ByteOrder::little));
+  Decoder big(summed(ByteOrder::big));
+  EXPECT_EQ(refusal(little, packet_of("abcde", 0xF04FC729, ByteOrder::little)), Refusal::none);
+  EXPECT_EQ(refusal(little, packet_of("abcdef", 0x56502D2A, ByteOrder::little)), Refusal::none);
+  EXPECT_EQ(refusal(big, packet_of("abcde", 0x4FF029C7, ByteOrder::big)), Refusal::none);
+  EXPECT_EQ(refusal(big, packet_of("abcdef", 0x50562A2D, ByteOrder::big)), Refusal::none);
+  EXPECT_EQ(refusal(big, packet_of("abcdef", 0x56502D2A, ByteOrder::big)), Refusal::checksum);
+  EXPECT_EQ(refusal(big, packet_of("abcdef", 0x56502D2A, ByteOrder::little)), Refusal::checksum);
+}
+
 TEST(Decoder, EveryTruncationAndDamageKeepsTheBounds) {
   const std::pair<Declaration, Bytes> all[] = {{ejfat(), ejfat_packet(8000, 9000, 1000)},
                                                {spead(), spead_packet({{1, 7}, {2, 4096}, {3, 1024}, {4, 512}, {6, 2}}, 512)},
