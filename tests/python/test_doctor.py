@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from nanet.cli import text
 from nanet.config.engine import EngineConfig
 from nanet.doctor import machine
 from nanet.doctor.gpu import Machine, gpu_checks, runs_on
@@ -371,3 +372,14 @@ def test_an_address_that_is_no_group_needs_nothing() -> None:
         }
     )
     assert not list(group_checks(config, lambda path: ""))
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("40", 40), ("", 160)])
+def test_the_table_keeps_to_the_columns_that_it_is_given(
+    columns: str, widest: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    text.doctor_table([{"name": "huge pages", "state": "ok", "found": "many " * 40, "mend": None}])
+    assert max(map(len, capsys.readouterr().out.splitlines())) == widest

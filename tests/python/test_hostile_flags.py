@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ import typer
 from nanet import cli
 from nanet.cli import app as cli_app
 from nanet.machine import ports
+
+ROOT = Path(__file__).parents[2]
 
 HOSTILE_NUMBERS = {float: ("nan", "inf", "-inf", "-1", "1e300", "x", ""), int: ("nan", "-1", "1e300", "1" + "0" * 30, "x", "")}
 OUTPUTS = {"--json", "--csv", "--html", "--plot", "--checkpoint", "--lua", "--pcap", "--truth"}
@@ -179,6 +182,13 @@ def test_what_the_system_refuses_is_one_line(
     [
         ("exec {nanet} version >&-", 2, "nanet: cannot write to standard output (it is closed) "),
         ("{ {nanet} schema; echo $? >code; } | true; exit $(cat code)", 2, "nanet: cannot write to standard output (broken pipe) "),
+        (
+            "{ {nanet} validate several_rings.yaml; echo $? >code; } | true; exit $(cat code)",
+            2,
+            "nanet: cannot write to standard output (broken pipe) ",
+        ),
+        ("{ {nanet} doctor; echo $? >code; } | true; exit $(cat code)", 2, "nanet: cannot write to standard output (broken pipe) "),
+        ("{ {nanet} tune; echo $? >code; } | true; exit $(cat code)", 2, "nanet: cannot write to standard output (broken pipe) "),
         ("exec {nanet} version >/dev/full", 2, "nanet: cannot write to standard output (no space left on device) "),
         ("exec {nanet} schema >/dev/full", 2, "nanet: cannot write to standard output (no space left on device) "),
         ("ulimit -v 200000; exec {nanet} bench rings --short", 2, "nanet: there is not enough memory ("),
@@ -187,6 +197,7 @@ def test_what_the_system_refuses_is_one_line(
 )
 def test_a_process_that_cannot(shell: str, code: int, line: str, tmp_path: Path) -> None:
     """The last is interrupted while its modules are loaded: by one in the place of Typer."""
+    shutil.copy(ROOT / "examples" / "several_rings.yaml", tmp_path)
     here = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     if code == 130:
         (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise ImportError('broken')\n")

@@ -62,12 +62,11 @@ def physics(
 
 def finder_table(result: PhysicsResult) -> None:
     """Prints a line for each finder: a short choice of figures of the samples that were measured."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 160
+    from nanet.cli.text import Output
+
+    console = Output()
     cases = result["cases"]
     columns = [column for column in SHOWN if column[0] in cases]
     if not columns:

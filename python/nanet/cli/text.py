@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -12,14 +13,26 @@ from rich.text import Text
 from nanet.config.conditions import MULTIPLICITY_MAX, Row
 from nanet.machine.check import CheckKeys
 
+COLUMNS = 160  # where neither a terminal nor COLUMNS says how many
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+class Output(Console):
+    """Standard output. One that is closed is an error as for print: Rich would end the process with 1, without a word."""
+
+    def __init__(self, columns: int = COLUMNS) -> None:
+        super().__init__(highlight=False)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = columns
+
+    def on_broken_pipe(self) -> None:
+        """Called while that error is handled."""
+        raise
 
 
 def doctor_table(checks: Sequence[CheckKeys]) -> None:
     """Prints the findings, then the commands that fix them, one to a line so that they can be copied."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 160
+    console = Output()
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -37,9 +50,7 @@ def doctor_table(checks: Sequence[CheckKeys]) -> None:
 
 def truth_table(rows: Sequence[Row], names: Sequence[str]) -> None:
     """Prints the answers of all conditions; equal answers over a range of multiplicity are one line."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 160
+    console = Output()
     table = Table(box=None, pad_edge=False, header_style="bold")
     quantities = list(rows[0].mix)
     for quantity in quantities:

@@ -103,13 +103,12 @@ def _finish(result: TuneResult, steps: Sequence[Step], json_file: Path | None) -
 
 def print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
     """Prints the table, then the commands, one to a line so that they can be copied."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = COLUMNS
+    from nanet.cli.text import Output
+
+    console = Output(COLUMNS)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for heading in ("", "knob", "now", "wanted"):
         table.add_column(heading, no_wrap=True)
@@ -130,10 +129,11 @@ def print_plan(knobs: Sequence[Knob], interfaces: Sequence[str]) -> None:
 
 
 def _print_by_hand(knobs: Sequence[Knob]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from nanet.cli.text import Output
+
+    console = Output(COLUMNS)
     by_hand = [knob for knob in knobs if knob.state == "by hand"]
     if by_hand:
         console.print("\nby hand:", style="bold")
