@@ -206,6 +206,9 @@ def test_set_up_says_what_is_wrong(tmp_path: Path, record_property: Record) -> N
     assert "answers cannot leave for torus://0 (it leaves by a socket) add answers.torus" in " ".join(
         nanet("validate", config, expect=2).stderr.split()
     )
+    for shape in ("0x1x1", "5x1x1", "65x1x1"):
+        refused = " ".join(nanet("torus", "serve", file, "--shape", shape, expect=2).stderr.split())
+        assert refused == f"nanet: {shape} is no torus (at most 4x4x4 nodes, at least 2) write 4x4x4"
     file.write_text("something else")
     assert "there is a file that is no torus" in " ".join(nanet("torus", "serve", file, expect=2).stderr.split())
     assert file.read_text() == "something else"

@@ -97,6 +97,7 @@ def test_a_link_of_each_kind(keys: dict[str, Any], scheme: str) -> None:
         ({"endpoint": "torus://10.0.0.1:6200", "torus": {"file": "t"}}, "names no node"),
         (TORUS | {"torus": {"file": "t", "slot_count": 48}}, "slot_count 48 is not a power of two"),
         (TORUS | {"torus": {"file": "t", "senders": [1, 1]}}, "a sender is named twice"),
+        (TORUS | {"torus": {"file": "t", "senders": [1, 3]}}, "node 3 is a sender to itself (link 'board' is at that node, which"),
         (TORUS | {"senders": ["10.0.0.1"]}, "torus.senders names the nodes that may send"),
         (TORUS | {"gro": False}, "torus has no socket buffer and no super-packets"),
         (TORUS | {"interface": "eth1"}, "its network is simulated"),

@@ -8,14 +8,13 @@
 namespace nanet::torus {
 namespace {
 
-constexpr std::uint32_t kNodesOfDimensionMax = 4;  // of the RTL's table of messages
-constexpr std::uint32_t kStartAlign = 16;          // of a region
+constexpr std::uint32_t kStartAlign = 16;  // of a region
 
 }  // namespace
 
 const Shape& RdmaTorus::checked(const Shape& shape, std::uint32_t wire_cycles) {
   for (std::size_t d = 0; d < 3; ++d) {
-    if (shape.of(d) > kNodesOfDimensionMax)
+    if (shape.of(d) > kShapeMax[d])
       throw std::invalid_argument("a torus of " + shape.text() +
                                   " (the table of messages has 4x4x4 nodes) choose at most 4 a dimension");
   }

@@ -5,6 +5,7 @@
 // Thread rules: one thread calls; the others work within run() and settle().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -24,7 +25,9 @@ struct Region {
 
 class RdmaTorus {
  public:
-  // At most 4x4x4; throws std::invalid_argument. memory: kHostBytes for each node, back to back, that outlive it; none: its own.
+  static constexpr std::array<std::uint32_t, 3> kShapeMax{4, 4, 4};  // of the RTL's table of messages
+
+  // At most kShapeMax; throws std::invalid_argument. memory: kHostBytes for each node, back to back, that outlive it; none: its own.
   explicit RdmaTorus(const Shape& shape, std::uint32_t wire_cycles = 16, std::span<std::uint8_t> memory = {}, unsigned threads = 1);
   static const Shape& checked(const Shape& shape, std::uint32_t wire_cycles);  // throws as the constructor
   // Longer than a full packet takes by the longest way.

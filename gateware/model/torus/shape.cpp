@@ -11,8 +11,14 @@ namespace {
 
 constexpr std::uint64_t kHotSpotOneOf = 8;
 
-[[noreturn]] void refuse(const std::string& text) {
-  throw std::invalid_argument(text + " is no torus (at most 64x32x32 nodes, at least 2) write 4x4x4");
+using Nodes = std::array<std::uint32_t, 3>;
+
+std::string text_of(const Nodes& nodes) {
+  return std::to_string(nodes[0]) + "x" + std::to_string(nodes[1]) + "x" + std::to_string(nodes[2]);
+}
+
+[[noreturn]] void refuse(const std::string& text, const Nodes& most) {
+  throw std::invalid_argument(text + " is no torus (at most " + text_of(most) + " nodes, at least 2) write 4x4x4");
 }
 
 // 0 to below, with the high bits of 32.
@@ -28,30 +34,28 @@ std::uint32_t transposed(std::uint32_t node, std::uint32_t nodes) {
 
 }  // namespace
 
-Shape::Shape(std::array<std::uint32_t, 3> nodes) : nodes_(nodes) {
+Shape::Shape(Nodes nodes, const Nodes& most) : nodes_(nodes) {
   for (std::size_t d = 0; d < 3; ++d) {
-    if (nodes[d] < 1 || nodes[d] > kNodesMax[d]) refuse(text());
+    if (nodes[d] < 1 || nodes[d] > most[d]) refuse(text(), most);
   }
-  if (this->nodes() < 2) refuse(text());
+  if (this->nodes() < 2) refuse(text(), most);
 }
 
-Shape Shape::read(std::string_view text) {
+Shape Shape::read(std::string_view text, const Nodes& most) {
   std::array<std::uint32_t, 3> nodes{1, 1, 1};
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::size_t d = 0; d < 3; ++d) {
     const auto [next, error] = std::from_chars(at, end, nodes[d]);
-    if (error != std::errc()) refuse(std::string("'").append(text).append("'"));
+    if (error != std::errc()) refuse(std::string("'").append(text).append("'"), most);
     at = next;
-    if (at == end) return Shape(nodes);
+    if (at == end) return Shape(nodes, most);
     if (*at++ != 'x') break;
   }
-  refuse(std::string("'").append(text).append("'"));
+  refuse(std::string("'").append(text).append("'"), most);
 }
 
-std::string Shape::text() const {
-  return std::to_string(nodes_[0]) + "x" + std::to_string(nodes_[1]) + "x" + std::to_string(nodes_[2]);
-}
+std::string Shape::text() const { return text_of(nodes_); }
 
 Place Shape::place(std::uint32_t node) const {
   return {{node % nodes_[0], node / nodes_[0] % nodes_[1], node / nodes_[0] / nodes_[1]}};

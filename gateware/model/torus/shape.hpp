@@ -24,9 +24,10 @@ struct Place {
 
 class Shape {
  public:
-  // Throws std::invalid_argument ("problem (why) suggestion") for what no torus of ours can be.
-  explicit Shape(std::array<std::uint32_t, 3> nodes);
-  static Shape read(std::string_view text);  // "4x4x4"; what is left out is 1. Throws as above
+  // Throws std::invalid_argument ("problem (why) suggestion") for what no torus of at most so many nodes can be.
+  explicit Shape(std::array<std::uint32_t, 3> nodes, const std::array<std::uint32_t, 3>& most = kNodesMax);
+  // "4x4x4"; what is left out is 1. Throws as above
+  static Shape read(std::string_view text, const std::array<std::uint32_t, 3>& most = kNodesMax);
 
   std::uint32_t of(std::size_t dimension) const { return nodes_[dimension]; }
   std::uint32_t nodes() const { return nodes_[0] * nodes_[1] * nodes_[2]; }

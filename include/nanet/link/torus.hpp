@@ -97,7 +97,8 @@ struct TorusConfig {
   void visit(Visit&& v) {
     v("file", file, kTorusFile);
     v("senders", senders,
-      {.help = "Nodes that may send here, each into slots of its own with a key of its own; none: all other nodes",
+      {.help = "Nodes other than the link's own that may send here, each into slots of its own with a key of its own; none: all "
+               "other nodes",
        .least = 0,
        .most = 63,
        .length_most = 16});

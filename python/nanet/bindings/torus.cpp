@@ -19,7 +19,8 @@ using torus::Region;
 // One call at a time: while one simulates without the interpreter's lock, others are refused.
 class Simulation {
  public:
-  Simulation(const std::string& shape, std::uint32_t wire_cycles) : torus_(torus::Shape::read(shape), wire_cycles) {}
+  Simulation(const std::string& shape, std::uint32_t wire_cycles)
+      : torus_(torus::Shape::read(shape, torus::RdmaTorus::kShapeMax), wire_cycles) {}
   Simulation(const Simulation&) = delete;
 
   RdmaTorus& torus() {

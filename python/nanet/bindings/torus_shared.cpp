@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 class Served {
  public:
   Served(const std::string& shape, const std::string& path, std::uint32_t wire_cycles, unsigned threads) try
-      : torus_(torus::Shape::read(shape), path, wire_cycles, threads) {
+      : torus_(torus::Shape::read(shape, torus::RdmaTorus::kShapeMax), path, wire_cycles, threads) {
   } catch (const SetupError& error) {
     throw std::invalid_argument(error.what());  // as the rest of this module
   }

@@ -2082,7 +2082,9 @@ class Torus(Model):
         ..., "The torus: the file that its simulation, nanet torus serve, shares with the hosts of its nodes", min_length=1,
     )
     senders: tuple[Annotated[int, Field(ge=0, le=63)], ...] = setting(
-        (), "Nodes that may send here, each into slots of its own with a key of its own; none: all other nodes", max_length=16,
+        (),
+        "Nodes other than the link's own that may send here, each into slots of its own with a key of its own; none: all other nodes",
+        max_length=16,
     )
     slot_count: int = setting(
         64,

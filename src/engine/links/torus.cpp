@@ -13,6 +13,7 @@ std::unique_ptr<link::Link> open_torus(const LinkConfig& config, LinkParts parts
 std::optional<config::Problem> torus_rules(const LinkConfig& config) {
   auto torus = section_of<link::TorusConfig>(config);
   torus.name = config.name;
+  torus.listen = link::parse_endpoint(config.endpoint);
   if (auto broken = torus.check()) return broken;
   if (auto broken = refuse_useless(config, {{"interface", !config.interface.empty(), "its network is simulated"}})) return broken;
   if (auto broken = refuse_socket_keys(config)) return broken;

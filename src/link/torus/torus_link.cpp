@@ -52,6 +52,9 @@ std::optional<config::Problem> TorusConfig::check() const {
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end())
     return config::Problem{"senders", "a sender is named twice", "each has slots of its own", "name each once"};
+  if (listen && std::ranges::binary_search(sorted, listen->address.ipv4()))
+    return config::Problem{"senders", "node " + std::to_string(listen->address.ipv4()) + " is a sender to itself",
+                           "link '" + name + "' is at that node, which does not send to its own memory", "name other nodes"};
   return std::nullopt;
 }
 

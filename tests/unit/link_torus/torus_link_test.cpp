@@ -449,6 +449,7 @@ TEST_F(TorusLinkTest, set_up_says_what_is_wrong) {
             "link n0 has no torus (" + path + ": no such file or directory) start nanet torus serve, or name its file");
   start("2x1x1");
   EXPECT_EQ(refusal(config_of(2)), "link n2 cannot be at node 2 (the torus of " + path + " is 2x1x1) name one of 0 to 1");
+  EXPECT_NE(refusal(config_of(0, {1, 0})).find("node 0 is a sender to itself (link 'n0' is at that node"), std::string::npos);
   EXPECT_NE(refusal(config_of(0, {5})).find("cannot receive from node 5"), std::string::npos);
   EXPECT_NE(refusal(config_of(0, {1}, {7})).find("cannot send to torus://7"), std::string::npos);
   EXPECT_NE(refusal(config_of(0, {1}, {1, 1})).find("cannot send twice to torus://1"), std::string::npos);

@@ -55,6 +55,21 @@ TEST(Shape, IsReadAndRefused) {
   }
 }
 
+TEST(Shape, WhatIsRefusedIsToldTheLimitThatHolds) {
+  const auto refusal_of = [](const char* text, const std::array<std::uint32_t, 3>& most) -> std::string {
+    try {
+      Shape::read(text, most);
+    } catch (const std::invalid_argument& refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal_of("65", kNodesMax), "65x1x1 is no torus (at most 64x32x32 nodes, at least 2) write 4x4x4");
+  for (const char* text : {"0x1x1", "5x1x1"})
+    EXPECT_EQ(refusal_of(text, {4, 4, 4}), std::string(text) + " is no torus (at most 4x4x4 nodes, at least 2) write 4x4x4");
+  EXPECT_EQ(refusal_of("4x4x4", {4, 4, 4}), "");
+}
+
 std::uint32_t to(Pattern pattern, const Shape& shape, Place from) { return destination(pattern, shape, shape.node(from), 0); }
 
 TEST(Pattern, DestinationsAreThoseOfTheirDefinitions) {
