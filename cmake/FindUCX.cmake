@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds UCX, headers and libucp, libucs, libucm: UCX_ROOT if it is set, the PyPI package libucx-cu13 of .venv or of Python_EXECUTABLE's
-# environment or of a build by pip, then the system or a vendor's in /opt/ucx (1.18 is needed; Debian 12 has 1.13). Target: UCX::ucp.
+# environment or of a build by pip, then NANET_UCX_PREFIX, with which an installed nanet was built, then the system or a vendor's in /opt/ucx (1.18 is
+# needed; Debian 12 has 1.13). Target: UCX::ucp.
 file(GLOB ucx_hints "${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/libucx")
 if(Python_EXECUTABLE)
   cmake_path(GET Python_EXECUTABLE PARENT_PATH ucx_python)
   file(GLOB ucx_more "${ucx_python}/../lib/python3*/site-packages/libucx")
   list(APPEND ucx_hints ${ucx_more})
 endif()
-find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${ucx_hints} PATHS /opt/ucx PATH_SUFFIXES include libucx/include)
+find_path(UCX_INCLUDE_DIR ucp/api/ucp.h HINTS ${ucx_hints} ${NANET_UCX_PREFIX} PATHS /opt/ucx PATH_SUFFIXES include libucx/include)
 # Headers of one installation with the library of another must not be mixed.
 if(UCX_INCLUDE_DIR)
   cmake_path(GET UCX_INCLUDE_DIR PARENT_PATH ucx_prefix)

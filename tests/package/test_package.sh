@@ -22,13 +22,11 @@ configure() {  # name, options...: the user's own, no flags of ours
   cmake --build "$work/$name" --target user >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   echo "$name: $("$work/$name/user")"
 }
-# With remote memory in it, a user says where UCX is, unless the system has it.
-ucx=$(sed -n 's|^UCX_INCLUDE_DIR:PATH=\(.*\)/include$|\1|p' "$build/CMakeCache.txt")
-configure find_package -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"}
+configure find_package -DCMAKE_PREFIX_PATH="$work/prefix"
 configure add_subdirectory -DNANET_SOURCE="$root"
 
 # The example of a detector with a format and a trigger of its own, built as its head says.
-cmake -S "$root/examples/own_detector" -B "$work/own_detector" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" ${ucx:+"-DUCX_ROOT=$ucx"} \
+cmake -S "$root/examples/own_detector" -B "$work/own_detector" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror -Wno-missing-field-initializers" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmake --build "$work/own_detector" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 echo "own_detector: $("$work/own_detector/own_detector")"
