@@ -86,8 +86,17 @@ def judged_elsewhere(packets: list[bytes], forward: dict[str, Any], link: dict[s
             for packet in packets:
                 out.send(packet)
             wait_for(lambda: second.counters().get("events_answered") == EVENTS, "the last answer", within_s=120)
-            results = first.stop(), second.stop()
-    return listener.primitives(), *results
+            built = first.stop()
+            packets_sent = built["counters"]["packets_forwarded"]
+            wait_for(lambda: packets_of(second) == packets_sent, "the last marker, which may be in flight", within_s=120)
+            judged = second.stop()
+    return listener.primitives(), built, judged
+
+
+def packets_of(engine: EngineProcess) -> int:
+    """That came to it so far and were good."""
+    counters = engine.counters()
+    return counters.get("packets_accepted", 0) + counters.get("packets_marker", 0)
 
 
 def counts(link: dict[str, Any], group: str) -> dict[str, int]:

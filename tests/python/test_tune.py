@@ -237,7 +237,10 @@ def test_sets_of_cores_as_the_kernel_writes_them(cores: set[int], text: str, mas
     assert mask_cores(f"0000{mask}") == cores
 
 
-def test_the_plan_fits_on_a_hundred_columns(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_fits_on_a_hundred_columns(
+    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # which would be heeded
     print_plan(whole_plan(made), ["eth0"])
     lines = capsys.readouterr().out.splitlines()
     assert lines.index("") == 1 + len(whole_plan(made))  # no line of the table is folded
