@@ -22,8 +22,8 @@ if [[ ${1:-} == --build ]]; then exit; fi
 
 # qemu-user passes packets on, but not what the kernel says of those that it dropped or that were refused (SO_RXQ_OVFL, MSG_ERRQUEUE), nor when
 # they came (SO_TIMESTAMPING), nor what a NIC can (SIOCETHTOOL), and it lets no program share packets among sockets (SO_ATTACH_REUSEPORT_CBPF).
-not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SourcePorts.RefusalsOfTheListeningSocketStopNothing
-  Setup.LimitedSocketBufferIsNoted 'Gro/Receive.OverflowIsCountedAndFlagged/*' 'Topologies/EngineTest.GoesOnWithoutAnL0tp/*' 'Ipv6Send.*'
+not_under_qemu=(SendErrors.PeerGoneIsCountedAndPeerBackIsServed SendErrors.RefusalsAreCountedByDestination
+  SourcePorts.RefusalsOfTheListeningSocketStopNothing Setup.LimitedSocketBufferIsNoted 'Gro/Receive.OverflowIsCountedAndFlagged/*' 'Topologies/EngineTest.GoesOnWithoutAnL0tp/*' 'Ipv6Send.*'
   'QueuesByAddress.*' Queues.OneWhoseConsumerStopsTakesNothingFromTheOthers 'Gro/ByKey.*' EngineQueues.OneThreadTakesThemInTurn
   EngineQueues.EachHasAThreadOfItsOwn EngineQueues.AThreadServesSeveral EngineQueues.AConsumerThatStopsTakesNothingFromTheOthers
   EngineQueues.AForgedKeyIsRefusedByName 'Gro/Stamps.EachMessageHasOne/*' 'StampsOfSuperPackets.*' 'SentNotes.*' 'Clocks/Sent.*' 'NicClockSetUp.*')
