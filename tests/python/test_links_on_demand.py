@@ -31,6 +31,14 @@ def copy_without_modules(folder: Path) -> Path:
     return Path(shutil.copytree(PACKAGE, folder / "nanet", ignore=shutil.ignore_patterns("libnanet_link_*", "__pycache__")))
 
 
+@pytest.mark.parametrize("module", sorted(PACKAGE.glob("*.so")), ids=lambda module: module.name.split(".")[0])
+def test_no_module_shows_what_was_linked_into_it(module: Path) -> None:
+    """Else a C++ library that a compiler linked in would be mixed with another that NumPy brings."""
+    done = subprocess.run(["nm", "-D", "--defined-only", module], capture_output=True, text=True, check=True)
+    shown = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert [name for name in shown if name.startswith(("_ZN5nanet", "_ZNK5nanet"))] == []
+
+
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_import_needs_no_library_of_a_back_end(name: str) -> None:
     maps = in_new_python("from nanet import _core; _core.build_info(); print(open('/proc/self/maps').read())")
