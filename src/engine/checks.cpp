@@ -121,7 +121,13 @@ void check_schemes(const SendConfig& send, const std::string& scheme, const std:
 
 void check_own_way(const SendConfig& send) {
   if (send.torus) {
-    return check_schemes(send, "torus", "it leaves from a node of a torus", "write torus://NODE, or remove " + send.name + ".torus");
+    check_schemes(send, "torus", "it leaves from a node of a torus", "write torus://NODE, or remove " + send.name + ".torus");
+    for (const std::string& endpoint : send.endpoints) {
+      if (link::parse_endpoint(endpoint).address.ipv4() != send.torus->node) continue;
+      throw SetupError(send.name + " cannot leave for " + endpoint, "it leaves from that node, which has no slots for itself",
+                       "name another node");
+    }
+    return;
   }
   check_schemes(send, "udp", "it leaves by a socket",
                 "add " + send.name + ".torus: {file: PATH, node: 0}, or name a torus:// link in " + send.name + ".via");
