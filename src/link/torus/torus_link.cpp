@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "nanet/config/refuse.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
@@ -27,7 +28,7 @@ const TorusConfig& checked_torus(const TorusConfig& config) {
     throw SetupError("link " + config.name + " " + problem, why, suggestion);
   };
   if (!config.listen) refuse("has no node", "it receives into the memory of one", "give it an endpoint torus://NODE");
-  if (const auto broken = config.check()) throw SetupError(broken->problem, broken->why, broken->suggestion);
+  config::refuse_broken(config.check());
   if (config.packet_bytes_max == 0 || config.packet_bytes_max > kTorusPayloadMax)
     refuse("cannot have packet_bytes_max = " + std::to_string(config.packet_bytes_max), "a payload has 1..65507 bytes",
            "set it to the longest that is sent");
