@@ -9,6 +9,7 @@
 
 #include "engine/set_up.hpp"
 #include "nanet/config/read.hpp"
+#include "nanet/config/refuse.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/protocol.hpp"
@@ -19,10 +20,6 @@ namespace nanet::engine {
 namespace {
 
 constexpr std::size_t kLinksMax = 256;
-
-void refuse(const std::optional<config::Problem>& broken) {
-  if (broken) throw SetupError(broken->problem, broken->why, broken->suggestion);
-}
 
 // What stands twice where each must be unique; an empty text stands for none.
 void check_unique(const std::string& what, std::vector<std::string> values, const std::string& suggestion) {
@@ -96,7 +93,7 @@ void check_links(const EngineConfig& config, const ProcessorNeeds& needs) {
   for (const LinkConfig& link : config.links) {
     if (link.protocol == nullptr)
       throw SetupError("link '" + link.name + "' has no protocol", "its packets cannot be read", "name one");
-    refuse(broken_rule(link));
+    config::refuse_broken(broken_rule(link));
     check_memory(link, needs);
     const std::uint32_t queues = queue_count(link);
     if (queues > 1 && needs.merges) {
@@ -121,7 +118,13 @@ void check_schemes(const SendConfig& send, const std::string& scheme, const std:
 
 void check_own_way(const SendConfig& send) {
   if (send.torus) {
-    return check_schemes(send, "torus", "it leaves from a node of a torus", "write torus://NODE, or remove " + send.name + ".torus");
+    check_schemes(send, "torus", "it leaves from a node of a torus", "write torus://NODE, or remove " + send.name + ".torus");
+    for (const std::string& endpoint : send.endpoints) {
+      if (link::parse_endpoint(endpoint).address.ipv4() != send.torus->node) continue;
+      throw SetupError(send.name + " cannot leave for " + endpoint, "it leaves from that node, which has no slots for itself",
+                       "name another node");
+    }
+    return;
   }
   check_schemes(send, "udp", "it leaves by a socket",
                 "add " + send.name + ".torus: {file: PATH, node: 0}, or name a torus:// link in " + send.name + ".via");
@@ -150,7 +153,7 @@ void check_send(const EngineConfig& config, const ProcessorNeeds& needs) {
   std::vector<std::string> names;
   for (const LinkConfig& link : config.links) {
     if (link.name == send.via) {
-      refuse(cannot_send(link));
+      config::refuse_broken(cannot_send(link));
       const std::string scheme = kind_of(link)->sends_to;
       return check_schemes(send, scheme, "link '" + link.name + "' is " + link.endpoint,
                            "give " + scheme + "://..., or remove " + send.name + ".via");

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "format/program.hpp"
-#include "nanet/setup_error.hpp"
+#include "nanet/config/refuse.hpp"
 
 namespace nanet::format {
 
@@ -145,7 +145,7 @@ std::string_view name_of(Refusal refusal) { return kNames[static_cast<std::size_
 
 Decoder::Decoder(const Declaration& declaration) {
   Compiled compiled = compile(declaration);
-  if (compiled.problem) throw SetupError(compiled.problem->problem, compiled.problem->why, compiled.problem->suggestion);
+  config::refuse_broken(compiled.problem);
   program_ = std::make_shared<const Program>(std::move(compiled.program));
   const auto moves = [](const Body& body) { return body.moves(); };
   if (std::any_of(program_->bodies.begin(), program_->bodies.end(), moves)) found_ = std::make_unique<Found>();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "link/socket.hpp"
+#include "nanet/config/refuse.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
@@ -66,7 +67,7 @@ std::optional<config::Problem> GroupJoin::check(const std::string& link, const E
 void join_group(const Socket& socket, const Endpoint& group, const GroupJoin& join, const std::string& interface,
                 const std::string& link_name) {
   const std::string link = "link " + link_name;
-  if (const auto broken = join.check(link, group)) throw SetupError(broken->problem, broken->why, broken->suggestion);
+  config::refuse_broken(join.check(link, group));
   const unsigned index = interface.empty() ? group.address.scope() : ::if_nametoindex(interface.c_str());
   int error = !interface.empty() && index == 0 ? ENODEV : 0;
   if (join.senders.empty() && error == 0) {

@@ -144,6 +144,13 @@ def test_answers_of_two_nodes_of_a_torus_are_those_of_sockets(
     assert (result["threads"], result["puts"]["count"]) == (2, landed)
     assert (result["puts"]["min"], result["puts"]["max"]) == (int(told[2]), int(told[3]))
     assert [node["landed"] for node in result["nodes"]] == [0, 0, 0, landed]
+    assert [node["messages"]["landed"] for node in result["registers"]] == [0, 0, 0, landed]
+    books = result["books"]
+    assert (books["losses"], books["unexplained"]) == ({}, 0)
+    assert books["injected"] == books["delivered"] > landed
+    assert f"packets: {books['injected']} injected, {books['delivered']} delivered, 0 lost, 0 unexplained" in said
+    by_port = {one["port"]: one["counts"] for one in came["nic_counts"] if one["name"] == "router"}
+    assert sum(counts["routed"] for counts in by_port.values()) >= landed  # what came by two links, and its own credits
     assert not file.exists()
 
 
@@ -214,6 +221,12 @@ def test_set_up_says_what_is_wrong(tmp_path: Path, record_property: Record) -> N
     config.write_text(example.replace("udp://127.0.0.1:6300", "torus://0"))
     assert "answers cannot leave for torus://0 (it leaves by a socket) add answers.torus" in " ".join(
         nanet("validate", config, expect=2).stderr.split()
+    )
+    forward = (Path(__file__).parents[2] / "examples" / "torus_forward.yaml").read_text()
+    config.write_text(forward.replace("node: 0", "node: 3"))
+    assert (
+        "forward cannot leave for torus://3 (it leaves from that node, which has no slots for itself) name another node"
+        in " ".join(nanet("validate", config, expect=2).stderr.split())
     )
     for shape in ("0x1x1", "5x1x1", "65x1x1"):
         refused = " ".join(nanet("torus", "serve", file, "--shape", shape, expect=2).stderr.split())

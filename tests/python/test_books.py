@@ -132,13 +132,14 @@ def test_what_fibres_of_floors_lost_has_names() -> None:
 def test_a_torus_that_ended_is_a_loss_at_either_end() -> None:
     quiet = dict.fromkeys(STATS_HELP, 0)
 
-    def losses(name: str, unacknowledged: int) -> dict[str, int]:
-        slots = {"name": "slots", "port": None, "counts": {"unacknowledged": unacknowledged, "ended": 1}}
+    def losses(name: str, unacknowledged: int, held: int = 0) -> dict[str, int]:
+        slots = {"name": "slots", "port": None, "counts": {"unacknowledged": unacknowledged, "held": held, "ended": 1}}
         totals = books.totals({"counters": {}, "links": [{"name": name, "stats": quiet, "nic_counts": [slots]}]})  # type: ignore[typeddict-item,typeddict-unknown-key]
         return books.engine_losses(totals, merged=False)
 
     assert losses("forward", 63) == {"torus_unacknowledged": 63, "torus_ended": 1}
     assert losses("torus", 0) == {"torus_ended": 1}
+    assert losses("torus", 0, held=4) == {"torus_held": 4, "torus_ended": 1}
 
 
 def test_what_only_a_link_can_say_breaks_the_promise() -> None:

@@ -38,9 +38,13 @@ def test_neighbours_know_and_others_do_not(record_property: Record) -> None:
         (2, "x+"): "silent", (0, "x-"): "silent",
     }  # fmt: skip
     assert [torus.own_state(node) for node in range(6)] == ["says 9", "ok", "ok", "ok", "host silent", "ok"]
-    assert lines[0].split() == ["node", "x,y,z", "itself", *DIRECTIONS]
+    assert lines[0].split() == ["node", "x,y,z", "itself", *DIRECTIONS, "interrupts"]
     assert len(lines) == 7
-    assert lines[5].split() == ["4", "1,1,0", "host", "silent", "ok", "ok", "ok", "ok", "-", "-"]
+    told = [torus.changes(node) for node in range(6)]
+    assert lines[5].split() == ["4", "1,1,0", "host", "silent", "ok", "ok", "ok", "ok", "-", "-", str(told[4][0])]
+    assert all(interrupts >= 1 for interrupts, _ in told)  # its links came up, at least
+    assert told[4][1]["node"] == told[0][1]["node"] == 1
+    assert told[1][1]["y+"] > told[1][1]["z+"] == 0  # a link that it has not never changes
     assert "host silent +" in lines[6]
     torus.stop_host(4, stopped=False)
     torus.host_says(0, 0)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "Vsimulated_rdma_node.h"
 #include "Vsimulated_rdma_node___024root.h"
@@ -73,6 +74,7 @@ RdmaNode::RdmaNode(const Shape& shape, std::uint32_t number, std::array<const Wi
   top.key_write = top.region_write = top.entry_write = top.job_valid = top.answer_valid = 0;
   top.link_up = top.link_rx_valid = 0;
   top.consumed = 0;
+  top.bus_valid = 0;
   top.watch_period = top.host_beat = top.host_says = 0;
   top.completion_mask = kEntries - 1;
   top.rst = 1;
@@ -138,6 +140,7 @@ void RdmaNode::step(std::uint64_t cycle) {
   }
   take_outputs(cycle);
   look_at_neighbours(cycle);
+  use_registers();
   give_inputs(cycle);
   const bool hands_over = top.job_room != 0 && keys_.empty() && !jobs_.empty();
   top.job_valid = hands_over;
@@ -196,6 +199,20 @@ void RdmaNode::look_at_neighbours(std::uint64_t cycle) {
                          .says = static_cast<std::uint8_t>(bits >> kSaysAt),
                          .since_cycle = cycle};
   }
+}
+
+void RdmaNode::use_registers() {
+  Vsimulated_rdma_node& top = *rtl_->top;
+  if (top.bus_done) {
+    if (top.bus_error) throw std::logic_error("node " + std::to_string(number_) + " has not the registers of ape.rdl");
+    registers_.done(top.bus_rdata);
+  }
+  const std::optional<RdmaRegisters::Access> next = registers_.next(top.irq != 0);
+  top.bus_valid = next.has_value();
+  if (!next) return;
+  top.bus_write = next->is_write;
+  top.bus_address = static_cast<SData>(next->address);
+  top.bus_wdata = next->data;
 }
 
 void RdmaNode::give_job() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/torus/node.hpp"
+#include "model/torus/rdma_registers.hpp"
 #include "nanet/contract.hpp"
 
 namespace nanet::torus {
@@ -100,6 +101,13 @@ class RdmaNode {
   const NeighbourState& neighbour(std::size_t port) const { return neighbours_[port]; }
 
   const RdmaCounts& counts() const { return counts_; }
+
+  // What the host reads in the node's registers. All counters are read in turn; begin_reading() begins anew, and they are of a later time when has_read().
+  // A node that stands still answers no one.
+  const RdmaRegisters& registers() const { return registers_; }
+  void begin_reading() { registers_.begin(); }
+  bool has_read() const { return !logic_lives_ || registers_.has_read(); }
+
   std::uint64_t job_cycle() const { return job_cycle_; }                // in which the last job was handed to the RTL
   std::uint64_t completion_cycle() const { return completion_cycle_; }  // in which the last completion stood in memory
 
@@ -119,6 +127,7 @@ class RdmaNode {
   void count();
   void beat(std::uint64_t cycle);
   void look_at_neighbours(std::uint64_t cycle);
+  void use_registers();
 
   std::uint32_t number_;
   std::array<const Wire*, kLinks> in_;
@@ -132,6 +141,7 @@ class RdmaNode {
   std::uint64_t write_address_ = 0, job_cycle_ = 0, completion_cycle_ = 0;
   std::uint32_t taken_ = 0, written_ = 0;
   RdmaCounts counts_;
+  RdmaRegisters registers_;
   std::uint32_t beat_cycles_ = 0, beats_seen_ = 0;
   std::uint64_t beats_cycle_ = 0, links_ = 0;  // when the host last saw the logic's beats change; lofamo's links
   std::uint8_t host_says_ = 0, state_ = 0;

@@ -54,7 +54,10 @@ SharedTorus::SharedTorus(const Shape& shape, const std::string& path, std::uint3
 
 bool SharedTorus::turn() {
   if (take_from_hosts()) busy_until_ = torus_.cycle() + quiet_cycles_;
-  const bool is_busy = torus_.cycle() < busy_until_;
+  const bool is_quiet = torus_.cycle() >= busy_until_;
+  if (is_quiet && !is_quiet_) torus_.begin_reading();
+  is_quiet_ = is_quiet;
+  const bool is_busy = !is_quiet || !torus_.has_read();
   if (is_busy) torus_.run(turn_cycles_);
   if (give_to_hosts()) busy_until_ = torus_.cycle() + quiet_cycles_;
   return is_busy;
@@ -142,6 +145,8 @@ std::uint64_t SharedTorus::publish_counts(std::uint32_t node) {
   std::ranges::copy(rest, all.begin() + static_cast<std::ptrdiff_t>(counts.packets.size()));
   auto& shared = file_.host(node).counts;
   for (std::size_t k = 0; k < all.size(); ++k) shared[k].store(all[k], std::memory_order_relaxed);
+  const auto& read = torus_.node(node).registers().counters();
+  for (std::size_t k = 0; k < read.size(); ++k) file_.host(node).registers[k].store(read[k], std::memory_order_relaxed);
   return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
 }
 

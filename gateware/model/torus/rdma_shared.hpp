@@ -59,6 +59,7 @@ class SharedTorus {
   Flights flights_;
   std::uint32_t turn_cycles_;
   std::uint64_t quiet_cycles_, busy_until_ = 0;
+  bool is_quiet_ = true;  // then registers are read once more, and time stands still
 };
 
 }  // namespace nanet::torus

@@ -144,6 +144,19 @@ void RdmaTorus::run(std::uint64_t cycles) {
   cycle_ = end;
 }
 
+void RdmaTorus::begin_reading() {
+  for (RdmaNode& node : nodes_) node.begin_reading();
+}
+
+bool RdmaTorus::has_read() const {
+  return std::ranges::all_of(nodes_, [](const RdmaNode& node) { return node.has_read(); });
+}
+
+void RdmaTorus::read_registers() {
+  begin_reading();
+  while (!has_read()) run(wire_cycles_ - 1);
+}
+
 std::vector<std::uint64_t> RdmaTorus::activity() const {
   std::vector<std::uint64_t> now;
   for (const RdmaNode& node : nodes_) {

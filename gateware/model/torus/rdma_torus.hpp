@@ -64,6 +64,11 @@ class RdmaTorus {
   // Completions of a node since the last call.
   std::vector<Completion> take(std::uint32_t node) { return nodes_.at(node).take(); }
   void run(std::uint64_t cycles);
+  // All nodes' registers are read anew, and simulated until they were: but those of nodes that stand still.
+  void read_registers();
+  void begin_reading();
+  bool has_read() const;
+
   // Until nothing has happened anywhere for a while. False: after so many cycles something still does.
   bool settle(std::uint64_t cycles = 200'000);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node of the torus with its network interface, for the harness of this folder: apenet_node with rdma_port at its local port, and the bus of the host outside.
+// A host reads its counters, and what lofamo knows, in the registers that a node of gateware/rtl has: those of ape.rdl whose values are not inputs here.
 // As in simulated_node.sv all inputs have a register before them and what takes the outputs is always ready, so outputs depend on registers alone.
 module simulated_rdma_node (
     input logic clk,
@@ -34,6 +35,16 @@ module simulated_rdma_node (
     output logic           gone_valid,
     output logic           gone_bad,
     output logic [   31:0] written,
+
+    // Of the driver: one access of the torus' window at a time, which ends with bus_done.
+    input  logic        bus_valid,
+    input  logic        bus_write,
+    input  logic [11:0] bus_address,
+    input  logic [63:0] bus_wdata,
+    output logic        bus_done,
+    output logic        bus_error,
+    output logic [63:0] bus_rdata,
+    output logic        irq,
 
     // Of the host and lofamo.
     input  logic [31:0] watch_period,
@@ -117,6 +128,9 @@ module simulated_rdma_node (
   logic [5:0] silent;
   logic [47:0] neighbour_state;
   always_ff @(posedge clk) {beat, says, period} <= {host_beat, host_says, watch_period};
+  ape_regs_pkg::ape_regs__in_t status;
+  ape_regs_pkg::ape_regs__out_t set;
+  logic changed, interrupt_arm;
   lofamo i_lofamo (
       .clk,
       .rst(reset),
@@ -129,9 +143,72 @@ module simulated_rdma_node (
       .neighbour_state,
       .state(node_state),
       .links(neighbours),
-      .changed(),
-      .changes(),
-      .state_changes()
+      .changed,
+      .changes(status.changes.links.next),
+      .state_changes(status.changes.node.next)
+  );
+
+  // --- registers; place, keys, ring and queue are inputs of this module, and theirs are not to be read ---
+  logic reads, writes_address, writes_data, read_taken, address_taken, data_taken, has_read, has_written;
+  logic [11:0] address;
+  logic [63:0] written_data, read_data;
+  logic [1:0] read_response, write_response;
+  always_ff @(posedge clk) begin
+    if (bus_valid) {address, written_data} <= {bus_address, bus_wdata};
+    reads <= (bus_valid && !bus_write) || (reads && !read_taken);
+    writes_address <= (bus_valid && bus_write) || (writes_address && !address_taken);
+    writes_data <= (bus_valid && bus_write) || (writes_data && !data_taken);
+    bus_done <= has_read || has_written;
+    bus_error <= (has_read && read_response != '0) || (has_written && write_response != '0);
+    bus_rdata <= read_data;
+    if (reset) {reads, writes_address, writes_data, bus_done} <= '0;
+  end
+  ape_regs i_regs (
+      .clk,
+      .rst(reset),
+      .s_axil_awready(address_taken),
+      .s_axil_awvalid(writes_address),
+      .s_axil_awaddr(address),
+      .s_axil_awprot('0),
+      .s_axil_wready(data_taken),
+      .s_axil_wvalid(writes_data),
+      .s_axil_wdata(written_data),
+      .s_axil_wstrb('1),
+      .s_axil_bready(1'b1),
+      .s_axil_bvalid(has_written),
+      .s_axil_bresp(write_response),
+      .s_axil_arready(read_taken),
+      .s_axil_arvalid(reads),
+      .s_axil_araddr(address),
+      .s_axil_arprot('0),
+      .s_axil_rready(1'b1),
+      .s_axil_rvalid(has_read),
+      .s_axil_rdata(read_data),
+      .s_axil_rresp(read_response),
+      .hwif_in(status),
+      .hwif_out(set)
+  );
+  assign status.neighbours.links.next = neighbours;
+  assign status.beats.beats.next = beats;
+  assign status.beats.state.next = node_state;
+  assign status.links.up.next = up;
+  assign status.links.silent.next = silent;
+
+  always_ff @(posedge clk) interrupt_arm <= set.interrupt.arm.count.swmod && !reset;
+  interrupter i_interrupter (
+      .clk,
+      .rst(reset),
+      .now_ns(now),
+      .completion(changed),
+      .cfg_enable(set.interrupt.control.enable.value),
+      .cfg_completions(32'd1),
+      .cfg_moderation_ns('0),
+      .arm(interrupt_arm),
+      .arm_count(set.interrupt.arm.count.value),
+      .irq,
+      .armed(status.interrupt.state.armed.next),
+      .raised(status.interrupt.state.raised.next),
+      .count(status.interrupt.state.count.next)
   );
 
   logic [127:0] in_data, out_data;
@@ -139,7 +216,9 @@ module simulated_rdma_node (
   logic [13:0] drop_length, drop_outside, drop_turn, drop_port, drop_hops;
   logic [5:0] drop_down, link_flagged, error_crc, error_cut, drop_header, noise;
   logic [59:0] drop_lost;
-  logic unreadable, job_refused, reply_refused, completion_fault;
+  logic [13:0] routed;
+  logic [5:0] sent, good, corrected;
+  logic packet_left, unreadable, job_refused, reply_refused, completion_fault;
   assign refused = job_refused || reply_refused;
   assign lost = |{drop_length, drop_outside, drop_turn, drop_port, drop_hops, drop_down, link_flagged, error_crc, error_cut,
                   drop_header, noise, drop_lost, unreadable, completion_fault};
@@ -167,22 +246,63 @@ module simulated_rdma_node (
       .link_tx_data,
       .link_rx_valid(rx_valid),
       .link_rx_data(rx_data),
-      .count_good(),
+      .count_good(routed),
       .drop_length,
       .drop_outside,
       .drop_turn,
       .drop_port,
       .drop_hops,
-      .link_sent(),
+      .link_sent(sent),
       .drop_down,
-      .link_good(),
+      .link_good(good),
       .link_flagged,
       .error_crc,
       .error_cut,
       .drop_header,
       .drop_lost,
       .noise,
-      .header_corrected()
+      .header_corrected(corrected)
+  );
+
+  // --- counters, as of node_ape ---
+  nic_counts_pkg::ape_counts_t ape_counts;
+  nic_counts_pkg::ape_link_counts_t [5:0] link_counts;
+  nic_counts_pkg::ape_router_counts_t [6:0][1:0] router_counts;
+  always_comb begin
+    ape_counts = '0;
+    ape_counts[nic_counts_pkg::PACKET_ENDS-1:0] = counts;
+    ape_counts.gap = missed != '0;
+    ape_counts.left = packet_left;
+    ape_counts.unreadable = unreadable;
+    ape_counts.refused = job_refused;
+    ape_counts.reply_refused = reply_refused;
+    ape_counts.completion_fault = completion_fault;
+  end
+  for (genvar k = 0; k < 6; k++) begin : g_link_counts
+    assign link_counts[k] = '{
+            sent: sent[k], down: drop_down[k], good: good[k], flagged: link_flagged[k], crc: error_crc[k], cut: error_cut[k],
+            header: drop_header[k], lost: 1'b0, noise: noise[k], corrected: corrected[k]
+        };
+  end
+  for (genvar i = 0; i < 14; i++) begin : g_router_counts
+    assign router_counts[i/2][i%2] = '{
+            routed: routed[i], length: drop_length[i], outside: drop_outside[i], turn: drop_turn[i], port: drop_port[i], hops: drop_hops[i]
+        };
+  end
+  ape_counters i_counters (
+      .clk,
+      .rst(reset),
+      .ape_counts,
+      .missed,
+      .link_counts,
+      .lost(drop_lost),
+      .router_counts,
+      .ape_request(set.ape_count),
+      .ape_answer(status.ape_count),
+      .link_request(set.link_count),
+      .link_answer(status.link_count),
+      .router_request(set.router_count),
+      .router_answer(status.router_count)
   );
 
   rdma_port #(
@@ -284,7 +404,7 @@ module simulated_rdma_node (
       .answer_error(1'b0),
       .counts,
       .missed,
-      .count_packet(),
+      .count_packet(packet_left),
       .count_unreadable(unreadable),
       .count_refused(job_refused),
       .count_reply_refused(reply_refused),

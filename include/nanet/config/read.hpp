@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/config/refuse.hpp"
 #include "nanet/config/setting.hpp"
 #include "nanet/config/value.hpp"
 #include "nanet/setup_error.hpp"
@@ -76,9 +77,7 @@ void require_field(const T& field, const std::string& path, const Setting& setti
   if constexpr (IsComponent<T>) {
     T copy = field;  // visit() is for members that may change
     copy.visit([&](const char* key, auto& one, const Setting& of_key) { require_field(one, joined(path, key), of_key); });
-    if constexpr (HasRules<T>) {
-      if (const auto broken = field.check()) throw SetupError(broken->problem, broken->why, broken->suggestion);
-    }
+    if constexpr (HasRules<T>) refuse_broken(field.check());
   } else if constexpr (kIsOptional<T>) {
     if (field) require_field(*field, path, setting);
   } else if constexpr (kIsList<T> || kIsMap<T>) {

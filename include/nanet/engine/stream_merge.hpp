@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/config/refuse.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/counters.hpp"
-#include "nanet/setup_error.hpp"
 
 namespace nanet::engine {
 
@@ -119,7 +119,7 @@ class StreamMerge {
 
  private:
   static std::uint64_t ticks(const StreamMergeConfig& config, const UnitTime& time) {
-    if (const auto broken = config.check(time)) throw SetupError(broken->problem, broken->why, broken->suggestion);
+    config::refuse_broken(config.check(time));
     return static_cast<std::uint64_t>(std::floor(static_cast<double>(config.tolerance_ns) / time.tick_ns));
   }
 

@@ -6,7 +6,8 @@
 // For trying the RTL with all that comes before and after it, and slow. Not run on hardware: there is none.
 //
 // Packets given to send() = tx_packets + tx_dropped; nic_counts() says why those were dropped. Of what left, rx_packets at the receiver = tx_packets -
-// rx_kernel_dropped - what has not come yet: each loss shows as a gap, and under its own name in the counters of the receiver's node.
+// rx_kernel_dropped - `held` of nic_counts(), which has landed and was not received - what has not come yet: each loss shows as a gap, and under its own name in
+// the counters of the receiver's node.
 //
 // Layout of what receive() writes: each packet at the next multiple of 8 bytes, bytes_used rounded up to one. RxPacket::peer_port is the sender's node + 1,
 // peer_address 0.

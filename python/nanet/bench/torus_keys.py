@@ -117,6 +117,10 @@ class WatchedNode(TypedDict):
     place: Annotated[list[int], "x, y and z"]
     itself: Annotated[str, "what its host and its logic know of each other: `ok`, `host silent`, `says N`, `logic silent`"]
     neighbours: Annotated[list[WatchedNeighbour], "at each link"]
+    interrupts: Annotated[int, "by which its host was told of changes, since the torus began"]
+    changes: Annotated[
+        Counts, "how often it was told then of each link, `x+` to `z-`, and of what `node` itself tells its neighbours"
+    ]
 
 
 class WatchResult(Base):
@@ -139,6 +143,26 @@ class ServedPuts(TypedDict):
     max: Annotated[int, "the most [cycles]"]
 
 
+class ServedBooks(TypedDict):
+    """Of all nodes together, from their registers."""
+
+    injected: Annotated[int, "packets that nodes gave to their routers, each of which is in what follows"]
+    delivered: Annotated[int, "that did what they were for: written, told, asked"]
+    losses: Annotated[Counts, "by name, those that are not 0: of messages, and `link_...`, `router_...`"]
+    unexplained: Annotated[int, "in flight, or in a cable that is cut; else 0"]
+
+
+class ServedRegisters(TypedDict):
+    """What a node counts in its registers, as its host reads them."""
+
+    messages: Annotated[Counts, "[of the node's messages](gateware-registers.md#ape_countcount29)"]
+    links: Annotated[dict[str, Counts], "[of each link](gateware-registers.md#link_count6count10), `x+` to `z-`"]
+    router: Annotated[
+        dict[str, Counts],
+        "[of what came to its router](gateware-registers.md#router_count7count6) by a link, or from the `node` itself: each drop by its reason",
+    ]
+
+
 class ServeResult(Base):
     """What `nanet torus serve` writes."""
 
@@ -149,6 +173,8 @@ class ServeResult(Base):
     busy_s: Annotated[float, "that they took [s]"]
     puts: Annotated[ServedPuts, "how long PUTs took"]
     nodes: Annotated[list[Counts], "what each node counted, by number: [names](design/apenet-rdma.md#what-becomes-of-a-packet)"]
+    registers: Annotated[list[ServedRegisters], "the same and more by node, read in its registers at the end"]
+    books: Annotated[ServedBooks, "of all nodes together"]
 
 
 class Link(TypedDict):

@@ -87,6 +87,14 @@ nb::list neighbours(Simulation& self, std::uint32_t node) {
   return list;
 }
 
+// How often the node's interrupt came, and how often each link, the last one the node itself, had changed then.
+nb::tuple changes(Simulation& self, std::uint32_t node) {
+  const torus::Changes& changes = of_node(self, node).node(node).registers().changes();
+  nb::list seen;
+  for (const std::uint64_t one : changes.seen) seen.append(one);
+  return nb::make_tuple(changes.interrupts, seen);
+}
+
 void bind_region(nb::module_& module) {
   nb::class_<Region>(module, "Region")
       .def(
@@ -136,6 +144,9 @@ void bind_torus(nb::module_& module) {
       .def("neighbours", &neighbours)
       .def("take", &take)
       .def("counts", &counts)
+      .def("changes", &changes)
+      .def("registers", [](Simulation& self, std::uint32_t node) { return registers_of(of_node(self, node).node(node)); })
+      .def("read_registers", [](Simulation& self) { self.without_lock([](RdmaTorus& torus) { torus.read_registers(); }); })
       .def("run", [](Simulation& self, std::uint64_t cycles) { self.without_lock([&](RdmaTorus& torus) { torus.run(cycles); }); })
       .def("settle", [](Simulation& self, std::uint64_t cycles) {
         return self.without_lock([&](RdmaTorus& torus) { return torus.settle(cycles); });
@@ -151,6 +162,19 @@ void add_counts(nb::dict& dict, const torus::RdmaCounts& counts) {
   dict["gone_good"] = counts.gone_good;
   dict["gone_bad"] = counts.gone_bad;
   dict["lost"] = counts.lost;
+}
+
+nb::list registers_of(const torus::RdmaNode& node) {
+  nb::list groups;
+  nb::dict counts;
+  const auto& table = link::kTorusCounterTable;
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    counts[nb::str(table[k].name.data())] = node.registers().counters()[k];
+    if (k + 1 < table.size() && table[k + 1].group == table[k].group && table[k + 1].port == table[k].port) continue;
+    groups.append(nb::make_tuple(nb::str(table[k].group.data()), table[k].port, counts));
+    counts = nb::dict();
+  }
+  return groups;
 }
 
 NB_MODULE(_torus, module) {

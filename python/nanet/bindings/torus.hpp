@@ -14,4 +14,7 @@ void bind_torus_shared(nanobind::module_& module);
 // What a node has counted, by name.
 void add_counts(nanobind::dict& dict, const torus::RdmaCounts& counts);
 
+// What the host of a node has read in its registers: groups of counters, each a tuple of name, port (-1: of the node) and counts by name.
+nanobind::list registers_of(const torus::RdmaNode& node);
+
 }  // namespace nanet::bindings

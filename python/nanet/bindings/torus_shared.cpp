@@ -28,6 +28,13 @@ class Served {
   torus::SharedTorus& torus() { return torus_; }
   double busy_s() const { return busy_s_; }
 
+  void read_registers() {
+    const nb::gil_scoped_release release;
+    const auto begin = Clock::now();
+    torus_.torus().read_registers();
+    busy_s_ += std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
   void serve(double seconds) {
     const nb::gil_scoped_release release;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
@@ -71,6 +78,8 @@ void bind_torus_shared(nb::module_& module) {
                      const torus::Flights& all = self.torus().flights();
                      return nb::make_tuple(all.count, all.cycles_min, all.cycles_sum, all.cycles_max);
                    })
+      .def("read_registers", &Served::read_registers)
+      .def("registers", [](Served& self, std::uint32_t node) { return registers_of(self.torus().torus().node(node)); })
       .def("counts", &counts_of, nb::arg("node"));
 }
 

@@ -72,12 +72,10 @@ def torus_curves(
 
     The nodes are those of gateware/, verilated; every packet is compared.
     """
-    from nanet.bench.torus import LOADS, PATTERNS, Study
+    from nanet.bench.torus import LOADS, PATTERNS
 
     chosen = one_of(PATTERNS, tuple(pattern or ("uniform",)))
-    study = Study(
-        shape, chosen, tuple(load or LOADS), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program
-    )
+    study = _study(shape, chosen, tuple(load or LOADS), payload_bytes, wire_cycles, window, seed, threads, program)
     _measure("curves", study, out, json_file, csv_file)
 
 
@@ -99,10 +97,10 @@ def torus_patterns(
 
     The report shows which links each of them uses.
     """
-    from nanet.bench.torus import PATTERNS, Study, possible
+    from nanet.bench.torus import PATTERNS, possible
 
     chosen = possible(PATTERNS, shape)
-    study = Study(shape, chosen, (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
+    study = _study(shape, chosen, (load,), payload_bytes, wire_cycles, window, seed, threads, program)
     _measure("patterns", study, out, json_file, csv_file)
 
 
@@ -124,13 +122,12 @@ def torus_faults(
 
     A cable of each direction, one after the other; it comes back, and packets go over it again.
     """
-    from nanet.bench.torus import Study, faults
+    from nanet.bench.torus import faults
     from nanet.report import write_report
     from nanet.result import files
 
-    check_loads((load,))
+    study = _study(shape, ("uniform",), (load,), payload_bytes, wire_cycles, window, seed, threads, program)
     outputs.reserve_folder(out, "torus-faults.html")
-    study = Study(shape, ("uniform",), (load,), payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
     result = faults(study, rounds, _say)
     files.write_json(json_file, result)
     write_report(result, out / "torus-faults.html")
@@ -185,6 +182,7 @@ def torus_watch(
                 "place": list(torus.place(node)),
                 "itself": torus.own_state(node),
                 "neighbours": [{"direction": one.direction, "text": one.text, "after_cycles": one.after_cycles} for one in seen],
+                "interrupts": torus.changes(node)[0], "changes": torus.changes(node)[1],
             }
             for node, seen in enumerate(known)
         ],
@@ -215,7 +213,9 @@ def torus_serve(
         _say(f"ready: torus {torus.shape} at {file}")
         while not stop.wait(0):
             torus.serve(0.05)
-        for line in torus.report():
+        nodes = torus.registers()
+        books = torus.books(nodes)
+        for line in torus.report(nodes):
             _say(line)
         puts = torus.flights
         result: ServeResult = {
@@ -223,6 +223,10 @@ def torus_serve(
             "shape": torus.shape, "wire_cycles": wire_cycles, "threads": torus.threads, "cycles": torus.cycle,
             "busy_s": torus.busy_s, "puts": {"count": puts.count, "min": puts.min, "mean": puts.mean, "max": puts.max},
             "nodes": [torus.counters(node) for node in range(torus.size)],
+            "registers": [{"messages": one["messages"], "links": one["links"], "router": one["router"]} for one in nodes],
+            "books": {
+                "injected": books.injected, "delivered": books.delivered, "losses": books.losses, "unexplained": books.unexplained,
+            },
         }  # fmt: skip
     files.write_json(json_file, result)
 
@@ -247,12 +251,22 @@ def check_loads(loads: tuple[float, ...]) -> None:
             raise typer.BadParameter(f"{load:g} is not a number from 0 to 1", param_hint="--load")
 
 
+def _study(
+    shape: str, patterns: tuple[str, ...], loads: tuple[float, ...], payload_bytes: int, wire_cycles: int, window: int, seed: int,
+    threads: int | None, program: Path | None,
+) -> Study:  # fmt: skip
+    """What is measured, as the options of all commands say it."""
+    from nanet.bench.torus import Study
+
+    check_loads(loads)
+    return Study(shape, patterns, loads, payload_bytes, wire_cycles, window, seed, cores(threads), program or Study.program)
+
+
 def _measure(name: str, study: Study, out: Path, json_file: Path | None, csv_file: Path | None) -> None:
     from nanet.bench.torus import csv_rows, run
     from nanet.report import write_report
     from nanet.result import files
 
-    check_loads(study.loads)
     outputs.reserve_folder(out, f"torus-{name}.html")
     result = run(f"torus {name}", study, _say)
     files.write_json(json_file, result)

@@ -44,6 +44,7 @@ LINK_LOSSES = {
     "fibre_frames_dropped": "frames of floors that the node dropped: bad, of no run, or without room",
     "fibre_packets_dropped": "packets that the node made of frames and had no room for",
     "torus_unacknowledged": "packets of which a node of a torus had not said that it has them when its slots went, or the torus",
+    "torus_held": "packets that had landed at a node of a torus and were not received when their engine was stopped",
     "torus_ended": "tori whose simulation ended before the engine: what was on its way no one knows",
 }
 """Losses that only a link knows of, in packets where nothing else is said."""
@@ -65,7 +66,11 @@ _OF_NODES = {
 }  # fmt: skip
 """Groups and counters of `nic_counts` that are losses."""
 
-_OF_TORI = {"torus_unacknowledged": ("slots", ("unacknowledged",)), "torus_ended": ("slots", ("ended",))}
+_OF_TORI = {
+    "torus_unacknowledged": ("slots", ("unacknowledged",)),
+    "torus_held": ("slots", ("held",)),
+    "torus_ended": ("slots", ("ended",)),
+}
 """Likewise, also of links that send answers or events."""
 
 _OF_FILES = {"file_fragments": "rx_skipped_fragment", "file_cut": "rx_skipped_cut", "file_bytes_damaged": "rx_bytes_damaged"}

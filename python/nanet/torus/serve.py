@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from nanet.torus import registers
+from nanet.torus.registers import NodeRegisters, TorusBooks, lost, torus_books
 from nanet.torus.torus import native_torus, refused, whole_number
 
 __all__ = ["Flights", "ServedTorus"]
@@ -57,6 +59,15 @@ class ServedTorus:
         found: dict[str, int] = self._native.counts(node)
         return found
 
+    def registers(self) -> list[NodeRegisters]:
+        """As of Torus.registers."""
+        return registers.read(self._native, self.size)
+
+    def books(self, nodes: list[NodeRegisters] | None = None) -> TorusBooks:
+        """As of Torus.books."""
+        x, y, z = map(int, self.shape.split("x"))
+        return torus_books(nodes or self.registers(), (x, y, z))
+
     @property
     def threads(self) -> int:
         """That simulate: no more than there are nodes."""
@@ -78,8 +89,8 @@ class ServedTorus:
         count, least, total, most = self._native.flights
         return Flights(count, least, total / count if count else 0.0, most)
 
-    def report(self) -> list[str]:
-        """What was simulated, how long PUTs took from their host to their completion, and what each node counted, as lines."""
+    def report(self, nodes: list[NodeRegisters] | None = None) -> list[str]:
+        """What was simulated, how long PUTs took from their host to their completion, what each node counted, and what was lost where, as lines."""
         speed = f", {self.cycle / self.busy_s:.0f} a second" if self.busy_s else ""
         lines = [f"simulated: {self.cycle} cycles in {self.busy_s:.2f} s{speed}"]
         puts = self.flights
@@ -88,4 +99,11 @@ class ServedTorus:
         for node in range(self.size):
             counted = {name: value for name, value in self.counters(node).items() if value}
             lines.append(f"node {node}: " + (", ".join(f"{name} {value}" for name, value in counted.items()) or "nothing"))
+        nodes = nodes or self.registers()
+        for node, found in enumerate(nodes):
+            lines += [f"node {node}, {place}: {text}" for place, text in lost(found).items()]
+        books = self.books(nodes)
+        lines.append(
+            f"packets: {books.injected} injected, {books.delivered} delivered, {sum(books.losses.values())} lost, {books.unexplained} unexplained"
+        )
         return lines

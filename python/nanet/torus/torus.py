@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nanet._core import SetupError
+from nanet.torus import registers
+from nanet.torus.registers import DIRECTIONS, OWN, NodeRegisters, TorusBooks, torus_books
 
 __all__ = ["DIRECTIONS", "MESSAGE_BYTES_MAX", "Completion", "NeighbourState", "Region", "Torus", "native_torus"]
 
@@ -36,9 +38,6 @@ CYCLES_MAX = 2**63 - 1
 OFFSET_MAX = 2**40 - 1  # 40 bits in a packet
 DIMENSIONS_MAX = 64  # of an array of numpy
 NODES_MAX = 4  # of a dimension: what the table of messages has room for
-
-DIRECTIONS = ("x+", "x-", "y+", "y-", "z+", "z-")
-"""Of the six links of a node."""
 
 Made = TypeVar("Made")
 
@@ -233,6 +232,14 @@ class Torus:
         found: dict[str, int] = refused(lambda: self._native.counts(node))
         return found
 
+    def registers(self) -> list[NodeRegisters]:
+        """What each node counts in its registers. Simulates the cycles, some thousands, in which the hosts read them; a node that stands still is not read."""
+        return refused(lambda: registers.read(self._native, self.size))
+
+    def books(self, nodes: list[NodeRegisters] | None = None) -> TorusBooks:
+        """injected = delivered + each loss by its name, of all nodes, from their registers: of those that were read before, or as they are now."""
+        return torus_books(nodes or self.registers(), self.shape)
+
     # --- LO|FA|MO: who knows of whom that it has stopped; docs/design/lofamo.md ---
 
     def watch(self, beat_cycles: int = 500, period_cycles: int = 1200) -> None:
@@ -272,6 +279,12 @@ class Torus:
         self._check_node(node)
         found = refused(lambda: self._native.neighbours(node))
         return {direction: NeighbourState(*one) for direction, one in zip(DIRECTIONS, found, strict=True)}
+
+    def changes(self, node: int) -> tuple[int, dict[str, int]]:
+        """How often the interrupt of a node has told its host of changes, and how often each of DIRECTIONS, and `node`, had changed then."""
+        self._check_node(node)
+        interrupts, seen = refused(lambda: self._native.changes(node))
+        return interrupts, dict(zip((*DIRECTIONS, OWN), seen, strict=True))
 
     def own_state(self, node: int) -> str:
         """What host and logic of a node know of each other: `ok`, `host silent`, `says N`, or `logic silent` (which the host sees)."""

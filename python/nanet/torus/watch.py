@@ -83,10 +83,10 @@ def _known(torus: Torus, node: int, begin: int) -> list[Known]:
 
 
 def table(torus: Torus, known: list[list[Known]]) -> list[str]:
-    """A line a node: what its own host and logic know of each other, then of each neighbour; with the cycles until it was known."""
-    rows = [["node", "x,y,z", "itself", *DIRECTIONS]]
+    """A line a node: what its own host and logic know of each other, then of each neighbour; with the cycles until it was known. And how often its host was told of changes."""
+    rows = [["node", "x,y,z", "itself", *DIRECTIONS, "interrupts"]]
     for node, neighbours in enumerate(known):
         seen = [one.text if one.after_cycles is None else f"{one.text} +{one.after_cycles}" for one in neighbours]
-        rows.append([str(node), ",".join(map(str, torus.place(node))), torus.own_state(node), *seen])
+        rows.append([str(node), ",".join(map(str, torus.place(node))), torus.own_state(node), *seen, str(torus.changes(node)[0])])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "device.hpp"
+#include "nanet/config/refuse.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/setup_error.hpp"
 #include "neighbours.hpp"
@@ -81,9 +82,7 @@ const DpdkConfig& checked(const DpdkConfig& config) {
     throw SetupError(who + " cannot listen on " + to_string(*config.listen), "it needs an address of its own and a port, not 0",
                      "write an address that no machine has, as in dpdk://10.0.0.2:6200 or dpdk://[2001:db8::2]:6200");
   }
-  if (config.listen) {
-    if (const auto broken = refuse_group(who, *config.listen)) throw SetupError(broken->problem, broken->why, broken->suggestion);
-  }
+  if (config.listen) config::refuse_broken(refuse_group(who, *config.listen));
   for (const Endpoint& destination : config.destinations) {
     if (destination.port == 0 || destination.address.is_any()) {
       throw SetupError(who + " cannot send to " + to_string(destination), "a destination needs an address and a port, not 0",

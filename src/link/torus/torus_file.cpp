@@ -19,7 +19,7 @@ namespace nanet::link {
 namespace {
 
 constexpr std::uint64_t kTorusMagic = 0x7573'726f'7474'656e;
-constexpr std::uint32_t kTorusVersion = 1;
+constexpr std::uint32_t kTorusVersion = 2;
 constexpr std::size_t kTorusPage = 4096;
 constexpr std::size_t kTorusHostBytes = (sizeof(TorusHost) + kTorusPage - 1) / kTorusPage * kTorusPage;
 

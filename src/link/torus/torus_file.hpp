@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "link/torus/torus_counters.hpp"
 #include "nanet/contract.hpp"
 
 namespace nanet::link {
@@ -68,6 +69,15 @@ class SharedRing {
     popped_.store(at + 1, std::memory_order_release);
     return true;
   }
+  // How many of those that wait are such; for the one who pops.
+  template <class Is>
+  std::uint64_t count_if(Is&& is) const {
+    const std::uint64_t end = pushed_.load(std::memory_order_acquire);
+    std::uint64_t found = 0;
+    for (std::uint64_t at = popped_.load(std::memory_order_relaxed), left = kEntries; at != end && left != 0; ++at, --left)
+      found += is(entries_[at % kEntries]) ? 1 : 0;
+    return found;
+  }
 
  private:
   alignas(64) std::atomic<std::uint64_t> pushed_{0};
@@ -88,8 +98,9 @@ struct TorusHost {
   SharedRing<TorusJob, 1024> jobs;
   SharedRing<TorusKey, 64> keys;
   SharedRing<Completion, 1024> completions;
-  std::array<TorusInbox, kTorusNodesMax> inboxes;                  // by sender
-  std::array<std::atomic<std::uint64_t>, kTorusCountsMax> counts;  // as of the last turn
+  std::array<TorusInbox, kTorusNodesMax> inboxes;                    // by sender
+  std::array<std::atomic<std::uint64_t>, kTorusCountsMax> counts;    // as of the last turn
+  std::array<std::atomic<std::uint64_t>, kTorusCounters> registers;  // as last read, in the order of kTorusCounterTable
 };
 
 struct TorusHead {

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "nanet/config/refuse.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
@@ -27,7 +28,7 @@ const TorusConfig& checked_torus(const TorusConfig& config) {
     throw SetupError("link " + config.name + " " + problem, why, suggestion);
   };
   if (!config.listen) refuse("has no node", "it receives into the memory of one", "give it an endpoint torus://NODE");
-  if (const auto broken = config.check()) throw SetupError(broken->problem, broken->why, broken->suggestion);
+  config::refuse_broken(config.check());
   if (config.packet_bytes_max == 0 || config.packet_bytes_max > kTorusPayloadMax)
     refuse("cannot have packet_bytes_max = " + std::to_string(config.packet_bytes_max), "a payload has 1..65507 bytes",
            "set it to the longest that is sent");
@@ -155,6 +156,9 @@ void TorusLink::open_windows() {
     if (to.scheme != "torus" || node >= file_.head().nodes())
       throw SetupError("link " + config_.name + " cannot send to " + to_string(to), "the torus is " + file_.head().shape_text(),
                        "give torus://NODE with a node of 0 to " + std::to_string(file_.head().nodes() - 1));
+    if (node == config_.listen->address.ipv4())
+      throw SetupError("link " + config_.name + " cannot send to " + to_string(to),
+                       "it is at that node, which has no slots for itself", "name another node");
     const bool is_twice = std::ranges::any_of(windows_, [&](const TorusWindow& window) { return window.node() == node; });
     if (is_twice)
       throw SetupError("link " + config_.name + " cannot send twice to " + to_string(to),
@@ -318,6 +322,36 @@ LinkStats TorusLink::stats() const {
   return stats;
 }
 
+// Payloads that have landed and were not received: what waits while an engine runs is lost when it is stopped.
+std::uint64_t TorusLink::held() const {
+  std::uint64_t held = host_.completions.count_if([](const Completion& one) {
+    return one.kind == CompletionKind::message && one.reserved0 == static_cast<std::uint8_t>(TorusJobKind::put);
+  });
+  for (const TorusArrivals& one : arrivals_) held += one.held();
+  return held;
+}
+
+std::uint64_t TorusLink::unacknowledged(bool has_ended) const {
+  const std::uint32_t own = config_.listen->address.ipv4();
+  std::uint64_t found = 0;
+  for (const TorusWindow& one : windows_) {
+    const bool is_gone = has_ended || one.has_lost(file_.host(one.node()).inboxes[own]);
+    found += one.given_up() + (is_gone ? one.under_way() : 0);
+  }
+  return found;
+}
+
+// What the node's registers say, a group for its messages, each link and each port of its router.
+void TorusLink::add_registers(std::vector<NicCounts>& all) const {
+  for (std::size_t k = 0; k < kTorusCounters; ++k) {
+    const TorusCounter& counter = kTorusCounterTable[k];
+    const std::optional<std::uint32_t> port = counter.port >= 0 ? std::optional<std::uint32_t>(counter.port) : std::nullopt;
+    if (k == 0 || kTorusCounterTable[k - 1].group != counter.group || kTorusCounterTable[k - 1].port != counter.port)
+      all.push_back({std::string(counter.group), port, {}});
+    all.back().counts.emplace_back(counter.name, host_.registers[k].load(std::memory_order_relaxed));
+  }
+}
+
 std::vector<NicCounts> TorusLink::nic_counts() const {
   NicCounts node{"node", {}, {}};
   const TorusHead& head = file_.head();
@@ -330,22 +364,23 @@ std::vector<NicCounts> TorusLink::nic_counts() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t lost = 0;
   for (const TorusArrivals& one : arrivals_) lost += one.lost();
-  std::uint64_t unacknowledged = 0;
-  for (const TorusWindow& one : windows_) unacknowledged += one.given_up() + (has_ended ? one.under_way() : 0);
-  return {node,
-          {"slots",
-           {},
-           {{"lost", lost},
-            {"stray", stray_},
-            {"failed", failed_},
-            {"stale", stale_},
-            {"no_receiver", counted(Fate::no_receiver)},
-            {"unsendable", counted(Fate::unsendable)},
-            {"no_credit", counted(Fate::no_credit)},
-            {"unacknowledged", unacknowledged},
-            {"ended", has_ended ? 1 : 0},
-            {"credits", credits_},
-            {"asks", asks_}}}};
+  std::vector<NicCounts> all{std::move(node),
+                             {"slots",
+                              {},
+                              {{"lost", lost},
+                               {"stray", stray_},
+                               {"failed", failed_},
+                               {"stale", stale_},
+                               {"no_receiver", counted(Fate::no_receiver)},
+                               {"unsendable", counted(Fate::unsendable)},
+                               {"no_credit", counted(Fate::no_credit)},
+                               {"unacknowledged", unacknowledged(has_ended)},
+                               {"held", held()},
+                               {"ended", has_ended ? 1 : 0},
+                               {"credits", credits_},
+                               {"asks", asks_}}}};
+  add_registers(all);
+  return all;
 }
 
 std::vector<std::string> TorusLink::notes() const {

@@ -48,6 +48,9 @@ class TorusLink final : public Link {
   bool tell(TorusNews news, std::uint32_t to, std::uint32_t generation, TorusNumber value);
   void probe(const TorusWindow& window);
   void count(Fate fate, std::uint64_t bytes);
+  std::uint64_t held() const;
+  std::uint64_t unacknowledged(bool has_ended) const;
+  void add_registers(std::vector<NicCounts>& all) const;
   std::uint64_t counted(Fate fate) const { return fates_[static_cast<std::size_t>(fate)]; }
   TorusArrivals* arrivals_of(std::uint32_t node);
 

@@ -83,6 +83,7 @@ class TorusArrivals {
   }
 
   std::uint64_t lost() const { return lost_; }
+  std::uint32_t held() const { return count_; }
 
  private:
   // All before this number are here or lost; at most so many of them have not been given free.
@@ -162,6 +163,8 @@ class TorusWindow {
   // Payloads that were sent and of which the receiver has not said that it has them: to the slots it has, and to those before.
   TorusNumber under_way() const { return torus_distance(freed_, next_); }
   std::uint64_t given_up() const { return given_up_; }
+  // The slots that it knows went: for what is under way to them there will be no credit.
+  bool has_lost(const TorusInbox& inbox) const { return inbox.generation.load(std::memory_order_acquire) != generation_; }
 
  private:
   struct There {

@@ -182,6 +182,63 @@ TEST_F(TorusLinkTest, what_was_on_its_way_when_the_simulation_ended_is_named) {
   EXPECT_EQ(counted(*b, "slots", "ended"), 1u);
 }
 
+TEST_F(TorusLinkTest, what_landed_and_was_not_received_is_held_at_its_receiver_and_unacknowledged_at_its_sender) {
+  start("2x1x1");
+  const auto a = open_torus(config_of(0, {1}, {1}));
+  auto b = open_torus(config_of(1, {0}));
+  greet(*a, *b);
+  for (std::uint32_t k = 0; k < 4; ++k) send(*a, payload_of(k, 100));
+  settle();
+  EXPECT_EQ(counted(*b, "slots", "held"), 4u);  // none was looked for
+  EXPECT_EQ(take(*b, 1)[0].size(), 1u);
+  EXPECT_EQ(counted(*b, "slots", "held"), 3u);
+  EXPECT_EQ(a->stats().tx_packets, b->stats().rx_packets + counted(*b, "slots", "held"));
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 0u);
+  b.reset();
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 4u);  // also of a sender that has nothing more to send
+  EXPECT_EQ(counted(*a, "slots", "held"), 0u);
+  send(*a, payload_of(9, 100));
+  EXPECT_EQ(counted(*a, "slots", "unacknowledged"), 4u);
+  EXPECT_EQ(counted(*a, "slots", "no_receiver"), 1u);
+}
+
+TEST_F(TorusLinkTest, what_a_node_counts_in_its_registers_is_in_its_link_by_port_and_reason) {
+  start("1x2x1");
+  const auto a = open_torus(config_of(0, {1}, {1})), b = open_torus(config_of(1, {0}));
+  greet(*a, *b);
+  send(*a, payload_of(1, 9000));
+  settle();
+  const auto of = [](const Link& link, std::string_view group, std::optional<std::uint32_t> port, std::string_view name) {
+    for (const NicCounts& one : link.nic_counts()) {
+      for (const auto& [key, value] : one.counts) {
+        if (one.name == group && one.port == port && key == name) return value;
+      }
+    }
+    ADD_FAILURE() << "no counter " << group << "." << name;
+    return std::uint64_t{0};
+  };
+  EXPECT_EQ(of(*b, "messages", std::nullopt, "landed"), 3u);
+  EXPECT_EQ(of(*b, "messages", std::nullopt, "landed"), counted(*b, "node", "landed"));
+  const std::uint64_t left = of(*a, "messages", std::nullopt, "left");
+  EXPECT_GT(left, 3u);  // and hello
+  EXPECT_EQ(of(*a, "router", 6, "routed"), left);
+  EXPECT_EQ(of(*a, "link", 2, "sent") + of(*a, "link", 3, "sent"), left);
+  EXPECT_EQ(of(*b, "link", 2, "good") + of(*b, "link", 3, "good"), left);
+  // And one that is lost, by its reason at its node: a place that no torus of this shape has.
+  simulation->torus().node(0).post({.kind = torus::RdmaKind::event, .to = {.at = {2, 0, 0}}});
+  send(*a, payload_of(2, 8));
+  settle();
+  EXPECT_EQ(of(*a, "router", 6, "outside"), 1u);
+  EXPECT_EQ(of(*b, "router", 6, "outside"), 0u);
+}
+
+TEST_F(TorusLinkTest, a_link_that_would_send_to_its_own_node_is_refused) {
+  start("2x1x1");
+  EXPECT_EQ(refusal(config_of(1, {0}, {1})),
+            "link n1 cannot send to torus://1 (it is at that node, which has no slots for itself) name another node");
+  EXPECT_EQ(refusal(config_of(1, {0}, {0})), "");
+}
+
 TEST_F(TorusLinkTest, a_stream_waits_for_no_credit) {
   constexpr std::uint64_t kPayloads = 40;
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{1472}, std::size_t{8972}}) {

@@ -101,6 +101,35 @@ TEST(Lofamo, ACableThatIsCutIsSilentAtBothEndsAndBothNodesAreWellForOthers) {
   expect_well_but(torus, {});
 }
 
+// As docs/design/lofamo.md says that a driver does: woken by the interrupt, it looks at what has changed, and sees all that the node knows.
+TEST(Lofamo, TheDriverIsWokenAndSeesWhatHasChanged) {
+  RdmaTorus torus = watched(Shape({3, 1, 1}));
+  const auto seen = [&](std::uint32_t n, std::size_t bit) { return torus.node(n).registers().changes().seen.at(bit); };
+  const auto interrupts = [&](std::uint32_t n) { return torus.node(n).registers().changes().interrupts; };
+  std::array<std::uint64_t, 3> before{interrupts(0), interrupts(1), interrupts(2)};
+  std::array<std::uint64_t, 3> from_1{seen(0, 0), seen(2, 1), seen(1, kLinks)};
+  EXPECT_GE(before[0], 1u);  // its links came up
+  torus.run(20'000);
+  for (std::uint32_t n = 0; n < 3; ++n) EXPECT_EQ(interrupts(n), before.at(n));  // while nothing changes no one is woken
+  torus.node(1).set_host(false);
+  torus.run(kPeriod + kToldCycles + 500);
+  for (std::uint32_t n = 0; n < 3; ++n) EXPECT_EQ(interrupts(n), before.at(n) + 1);
+  EXPECT_EQ(seen(0, 0), from_1[0] + 1);
+  EXPECT_EQ(seen(2, 1), from_1[1] + 1);
+  EXPECT_EQ(seen(1, kLinks), from_1[2] + 1);
+  torus.node(2).say(5);
+  torus.node(1).set_host(true);
+  torus.set_cable(0, 1, false);
+  torus.run(20'000);
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    for (std::size_t port = 0; port < 2; ++port) {
+      const NeighbourState& direct = torus.node(n).neighbour(port);
+      const std::uint64_t read = torus.node(n).registers().changes().neighbours >> 10 * port & 0x3FF;
+      EXPECT_EQ(read, 1u | (direct.is_silent ? 2u : 0u) | (direct.is_host_silent ? 4u : 0u) | direct.says << 3) << n << ' ' << port;
+    }
+  }
+}
+
 TEST(Lofamo, NoFalseAlarmUnderLoadAndAnAlarmComesThroughIt) {
   RdmaTorus torus = watched(Shape({2, 2, 1}));
   std::vector<Region> targets;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -97,6 +98,11 @@ void all_to_all(const Shape& shape) {
     std::ranges::sort(wanted[n]);
     EXPECT_EQ(found, wanted[n]) << "completions of node " << n;
   }
+  c.torus.read_registers();
+  for (std::uint32_t n = 0; n < c.torus.size(); ++n) {
+    const auto& packets = c.torus.node(n).counts().packets;
+    EXPECT_TRUE(std::ranges::equal(packets, std::span(c.torus.node(n).registers().counters()).first(packets.size()))) << "node " << n;
+  }
 }
 
 TEST(RdmaTorus, EachToEachInEveryShape) {
@@ -178,6 +184,17 @@ TEST(RdmaTorus, NothingOutsideARegionIsWritten) {
   EXPECT_EQ(c.counted(kKey), 2u);
   EXPECT_EQ(c.counted(kLanded), 0u);
   for (const Completion& one : c.torus.take(1)) EXPECT_EQ(one.kind, CompletionKind::error);
+}
+
+// The books of all registers are those of nanet.torus.registers; here is what a host does not see.
+TEST(RdmaTorus, ANodeThatStandsStillIsNotWaitedForByWhoReadsRegisters) {
+  RdmaTorus torus(Shape({2, 1, 1}));
+  torus.read_registers();
+  const std::uint64_t once = torus.cycle();
+  EXPECT_LT(once, 4000u);
+  torus.node(1).set_logic(false);
+  torus.read_registers();
+  EXPECT_LT(torus.cycle(), 2 * once + 4000);
 }
 
 TEST(RdmaTorus, ReadsUpToTheLastByteOfARegion) {
