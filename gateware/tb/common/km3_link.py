@@ -24,13 +24,13 @@ class FloorSource:
         self.second: int | None = None
         self.number = 0
         self.dark = False
-        self.periods = 0
+        self.periods = self._words_gone = 0
         bits.value = 0
         cocotb.start_soon(self._run())
 
     def begin(self, second: int, number: int = 0) -> None:
         self.second, self.number = second, number
-        self._words_gone = self._codes_before = 0
+        self._words_gone = 0
 
     def forget(self) -> None:
         self.sent.clear()
@@ -58,12 +58,11 @@ class FloorSource:
             self.periods += 1
 
     def _with_codes(self, words: list[Word]) -> list[Word]:
-        for place in sorted(self.express):
-            at = place + 2 * (len(self.codes) - self._codes_before)
+        for before, place in enumerate(sorted(self.express)):
+            at = place + 2 * before
             words[at:at] = express_words(self.express[place])
             self.codes.append((self.express[place], self._words_gone + at))
         self.express = {}
-        self._codes_before = len(self.codes)
         self._words_gone += self.geometry.frame_words
         return words[: self.geometry.frame_words]
 

@@ -108,7 +108,7 @@ class PortBench:
             assert (about["m_bytes"], about["m_arrival_ns"]) == (len(sent.data), sent.arrival_ns)
             words = about["m_parsed_cycle"] - about["m_start_cycle"]
             slots = sum(GEOMETRY.slot_words) + 2
-            assert abs(words * self.bench.clock_ps - slots * WORD_PS) <= 2 * self.bench.clock_ps, "from the head to the verdict"
+            assert abs(words * self.bench.clock_ps - slots * WORD_PS) < self.bench.clock_ps, "from the head to the verdict"
         assert len(self.came) == len(tower.packets)
 
     def whole(self) -> None:

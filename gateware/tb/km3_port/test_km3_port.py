@@ -169,6 +169,12 @@ async def a_port_gets_another_floor(dut: Any) -> None:
         port.floor.queue.append(Frame(any_slots(port.rng, GEOMETRY, 0.4), floor=port.rng.choice((1, 2))))
     while port.floor.queue:
         await port.bench.wait(port.rng.randrange(100, 2500))
+        if port.rng.random() < 0.7:  # where a head is on its way to the core: its frame is of the floor that was said before
+            periods = port.floor.periods
+            while port.floor.periods == periods:
+                await RisingEdge(dut.rx_clk)
+            await port.rx.wait(FIRST_SLOT + port.rng.randrange(12))
+            await port.bench.wait(1)
         floor = 3 - int(dut.floor.value)
         dut.floor.value = floor
         dut.tower.value, dut.sampled.value = said[floor]
