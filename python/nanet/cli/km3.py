@@ -236,9 +236,9 @@ def km3_express(
     config: ConfigOption = CONFIG,
     json_file: JsonFile = None,
 ) -> None:
-    """Send an express code on a floor's link, and print when it was back.
+    """Send an express code down a floor's link.
 
-    Of floors that are asked over the fibres of a node. Exits with 1 where the floor has no such link.
+    Prints after how many words it was back: of floors that are asked over the fibres of a node. Exits with 1 where the floor has no such link.
     """
     done = _order(config, do="express", **_floor(floor), code=code)
     _write("km3 express", json_file, answer=done)
