@@ -110,6 +110,8 @@ class MadeUpFloor:
         if command in (START, STOP):
             self.run = value if command == START else 0
             return 0, value
+        if command not in (GET, SET):
+            return 1, 0
         if parameter not in self.values:
             return 2, 0
         if command == SET:

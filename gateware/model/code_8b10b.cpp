@@ -15,8 +15,9 @@ constexpr std::array<std::uint8_t, 32> kSix{0b100111, 0b011101, 0b101101, 0b1100
                                             0b011011, 0b100011, 0b010011, 0b110010, 0b001011, 0b101010, 0b011010, 0b111010,
                                             0b110011, 0b100110, 0b010110, 0b110110, 0b001110, 0b101110, 0b011110, 0b101011};
 constexpr std::array<std::uint8_t, 8> kFour{0b1011, 0b1001, 0b0101, 0b1100, 0b1101, 0b1010, 0b0110, 0b1110};
-constexpr std::uint8_t kOther7 = 0b0111;                        // where D.x.7 would make five bits in a row the same
-constexpr std::uint16_t kK28_5Minus = 0b00'1111'1010;           // after minus
+constexpr std::uint8_t kOther7 = 0b0111;  // where D.x.7 would make five bits in a row the same
+// Control symbols after minus; after plus each is turned over.
+constexpr std::uint16_t kK28_5Minus = 0b00'1111'1010, kK27_7Minus = 0b11'0110'1000, kK29_7Minus = 0b10'1110'1000;
 constexpr std::uint32_t kSymbolBits = 10, kSymbolMask = 0x3FF;  // of a word
 
 struct Code {
@@ -41,8 +42,10 @@ Code data_code(std::uint8_t byte, bool is_plus) {
   return {static_cast<std::uint16_t>(six << 4U | four), is_plus};
 }
 
-Code control_code(bool is_plus) {  // it has six ones after minus, four after plus
-  return {static_cast<std::uint16_t>(is_plus ? kK28_5Minus ^ kSymbolMask : kK28_5Minus), !is_plus};
+Code control_code(std::uint8_t byte, bool is_plus) {
+  const std::uint16_t minus = byte == kK27_7 ? kK27_7Minus : byte == kK29_7 ? kK29_7Minus : kK28_5Minus;
+  const bool is_balanced = byte != kK28_5;  // which has six ones after minus, four after plus
+  return {static_cast<std::uint16_t>(is_plus ? minus ^ kSymbolMask : minus), is_plus == is_balanced};
 }
 
 std::uint32_t turned(std::uint32_t bits) {  // the first on the wire lowest
@@ -63,7 +66,9 @@ struct Tables {
         code.bits = static_cast<std::uint16_t>(turned(code.bits));
         symbols[code.bits] = static_cast<std::int16_t>(byte);
       }
-      symbols[turned(control_code(is_plus).bits)] = 256 + kK28_5;
+      for (const std::uint8_t byte : {kK28_5, kK27_7, kK29_7}) {
+        symbols[turned(control_code(byte, is_plus).bits)] = static_cast<std::int16_t>(256 + byte);
+      }
     }
   }
 };
@@ -77,7 +82,7 @@ const Tables& tables() {
 
 std::uint32_t Encoder8b10b::encode_symbol(std::uint8_t byte, bool is_control) {
   if (is_control) {
-    const Code code = control_code(is_plus_);
+    const Code code = control_code(byte, is_plus_);
     is_plus_ = code.is_plus;
     return turned(code.bits);
   }

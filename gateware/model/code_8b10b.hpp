@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 8b/10b in words of two symbols, as a KM3NeT link has them: 20 bits, the first on the wire lowest, byte 0 first.
 //
-// Of the control symbols K28.5 alone. Thread rules: one thread for each object.
+// Of the control symbols K28.5, K27.7 and K29.7 alone. Thread rules: one thread for each object.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace nanet::gateware {
 
-inline constexpr std::uint8_t kK28_5 = 0xBC;
+inline constexpr std::uint8_t kK28_5 = 0xBC, kK27_7 = 0xFB, kK29_7 = 0xFD;
 
 // Bits 0 and 1 of control: the low and the high byte are control symbols.
 struct LinkWord {

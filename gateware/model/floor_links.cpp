@@ -16,7 +16,9 @@ constexpr std::size_t kHeadWords = 5, kCheckWords = 2;
 constexpr std::uint8_t kHears = 1, kTimed = 2;
 constexpr std::size_t kDownHead = kHeadWords + 1 + kCheckWords;  // one slot
 constexpr std::uint32_t kDelayWords = 20;                        // from the shore's frame to the floor's
+constexpr std::uint32_t kExpressWords = 10;                      // from an express code to its answer
 constexpr std::uint32_t kPulseCycles = 3;
+constexpr LinkWord kUpWord{kUp << 8U | kK28_5, 1};
 
 // Of the words' bytes, the low one first.
 std::array<LinkWord, kCheckWords> check_of(std::span<const LinkWord> words) {
@@ -44,7 +46,7 @@ FloorGeometry floor_geometry(std::uint32_t mbps) {
 }
 
 std::vector<LinkWord> words_of(const FloorFrame& frame, FrameTime at, const FloorGeometry& geometry) {
-  std::vector<LinkWord> words{{kUp << 8U | kK28_5, 1},
+  std::vector<LinkWord> words{kUpWord,
                               {at.number, 0},
                               {static_cast<std::uint16_t>(at.second), 0},
                               {static_cast<std::uint16_t>(at.second >> 16U), 0},
@@ -80,11 +82,45 @@ void FloorEnd::forget() {
   begins_in_ = 0;
   hears_ = false;
   words_.clear();
+  express_.clear();
+  express_half_.reset();
+  express_due_.reset();
+}
+
+// The first word of a frame has its place, so that a code goes neither just before it nor instead of it.
+std::optional<LinkWord> FloorEnd::next_express() {
+  if (express_half_) {
+    const std::uint8_t code = *std::exchange(express_half_, std::nullopt);
+    return LinkWord{static_cast<std::uint16_t>(kK29_7 << 8U | (code ^ 0xFFU)), 2};
+  }
+  if (express_.empty() || express_.front().waits != 0 || begins_in_ == 1 || (!words_.empty() && words_.front() == kUpWord)) {
+    return std::nullopt;
+  }
+  express_half_ = express_.front().code;
+  express_.pop_front();
+  return LinkWord{static_cast<std::uint16_t>(*express_half_ << 8U | kK27_7), 1};
+}
+
+bool FloorEnd::take_express(LinkWord word) {
+  if (word.control == 1 && (word.data & 0xFFU) == kK27_7) {
+    express_due_ = static_cast<std::uint8_t>(word.data >> 8U);
+    return true;
+  }
+  const auto due = std::exchange(express_due_, std::nullopt);
+  if (word.control != 2 || word.data >> 8U != kK29_7) return false;
+  if (due && (*due ^ (word.data & 0xFFU)) == 0xFFU) {
+    ++express_heard_;
+    express_.push_back({*due, kExpressWords});
+  }
+  return true;
 }
 
 std::uint32_t FloorEnd::next_bits() {
+  for (Express& one : express_) one.waits -= one.waits != 0 ? 1 : 0;
   LinkWord word = kIdleWord;
-  if (!words_.empty()) {
+  if (const auto express = next_express()) {
+    word = *express;
+  } else if (!words_.empty()) {
     word = words_.front();
     words_.pop_front();
   }
@@ -93,20 +129,23 @@ std::uint32_t FloorEnd::next_bits() {
 
 void FloorEnd::take(std::uint32_t bits) {
   if (begins_in_ != 0 && --begins_in_ == 0) due_ = next_;
+  ++since_;
   const std::optional<LinkWord> word = decode_8b10b(bits);
   if (!word) {
     hears_ = false;
     return;
   }
+  if (take_express(*word)) return;
   if (*word == LinkWord{kDown << 8U | kK28_5, 1}) {
     heard_.clear();
     hears_ = true;
+    since_ = 1;
   }
   if (!hears_) return;
   heard_.push_back(*word);
   if (heard_.size() == kHeadWords) {
     next_ = {static_cast<std::uint32_t>(heard_[2].data | std::uint32_t{heard_[3].data} << 16U), heard_[1].data};
-    begins_in_ = kDelayWords - kHeadWords;
+    begins_in_ = since_ < kDelayWords ? kDelayWords - since_ : 0;
   }
   if (heard_.size() == kDownHead + geometry_.slot_words.back() + kCheckWords) end_of_frame();
 }

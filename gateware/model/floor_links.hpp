@@ -61,19 +61,35 @@ class FloorEnd {
   std::vector<std::uint8_t>& slow_control() { return bytes_; }  // bytes of good frames from the shore
   std::uint64_t bad() const { return bad_; }                    // frames from the shore whose check is wrong
 
+  // An express code goes at once, but where a frame begins. Each that comes is answered with the same, always as many words later.
+  void send_express(std::uint8_t code) { express_.push_back({code, 0}); }
+  std::uint64_t express_heard() const { return express_heard_; }
+
  private:
+  struct Express {
+    std::uint8_t code;
+    std::uint32_t waits;  // words
+  };
+
   void end_of_frame();
+  bool take_express(LinkWord word);  // whether it is a word of one
+  std::optional<LinkWord> next_express();
 
   const FloorGeometry& geometry_;
   Encoder8b10b encoder_;
   std::deque<LinkWord> words_;  // that are to go
   std::vector<LinkWord> heard_;
   bool hears_ = false;
+  std::uint32_t since_ = 0;      // words since the shore's frame began, express codes among them
   std::uint32_t begins_in_ = 0;  // words; 0: none begins
   FrameTime next_;
   std::optional<FrameTime> due_;
   std::uint64_t frames_ = 0, bad_ = 0;
   std::vector<std::uint8_t> bytes_;
+  std::deque<Express> express_;               // that are to go
+  std::optional<std::uint8_t> express_half_;  // whose second word goes next
+  std::optional<std::uint8_t> express_due_;   // whose second word comes next
+  std::uint64_t express_heard_ = 0;
 };
 
 class FloorLinks {

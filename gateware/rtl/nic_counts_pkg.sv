@@ -181,8 +181,13 @@ package nic_counts_pkg;
     logic from_host;
     logic to_host;
   } node_counts_t;
-  localparam int KM3_COUNTS = 39;
+  localparam int KM3_COUNTS = 44;
   typedef struct packed {
+    logic express_unread;
+    logic express_taken;
+    logic express_refused;
+    logic express_dark;
+    logic express_sent;
     logic to_floor_cut;
     logic to_floor_full;
     logic to_floor;

@@ -112,6 +112,7 @@ class Asking:
         self.config, self.floors = config, floors
         self.outcomes: list[str] = []
         self.books: dict[str, Any] = {}
+        self.trips_words: list[int | None] = []  # of express codes, before and after there were data
         self._ends = threading.Event()
 
     @contextlib.contextmanager
@@ -119,6 +120,7 @@ class Asking:
         with Server(self.config) as server:
             assert server.order({"do": "run start", "run": 1}) == {"run": 1, "not_running": []}
             assert [floor.run for floor in self.floors] == [1] * FLOORS
+            self.trips_words = [server.order({"do": "express", "floor": 1, "code": 255})["words"]]
             assert [floor.values[33] for floor in self.floors] == [1] * FLOORS  # its second hydrophone
             thread = threading.Thread(target=self._ask, args=(server,))
             thread.start()
@@ -126,6 +128,7 @@ class Asking:
             self._ends.set()
             thread.join()
             assert server.order({"do": "set", "floor": 2, "parameter": "high_voltage_3", "value": 1250.5})["outcome"] == "done"
+            self.trips_words += [server.order({"do": "express", "floor": 1, "code": code})["words"] for code in (0x5A, 0)]
             assert server.order({"do": "run stop"}) == {"run": 1, "not_stopped": []}
             self.books = server.books()
 
@@ -163,11 +166,19 @@ def test_floors_are_asked_over_the_fibres_beside_their_data(tmp_path: Path) -> N
     assert len(asking.outcomes) > 1
     assert set(asking.outcomes) == {"done"}
     assert asking.books["control"]["answered"] > 10
+    assert len(asking.trips_words) == 3
+    assert len(set(asking.trips_words) - {None}) == 1, "one latency"
+    assert (
+        counts(result, "km3", "express_sent")
+        == counts(result, "km3", "express_taken")
+        == counts(result, "slow_control", "express")
+        == [3, 0]
+    )
     history = Store(f"sqlite:///{tmp_path}/km3.db", 5.0).history(limit=1000)
     assert {(row["command"], row["outcome"]) for row in history} >= {("set", "done"), ("run_start", "done"), ("run_stop", "done")}
     assert (result["losses"], result["refusals"], result["balance"]["unexplained_packets"]) == ({}, {}, 0)
     # A request that is on its way when the run begins may be cut, and is sent again: what came is told, not how often it was sent.
-    asked, cut = counts(result, "slow_control", "requests"), counts(result, "km3", "to_floor_cut")
+    asked, cut = counts(result, "slow_control", "down"), counts(result, "km3", "to_floor_cut")
     assert asked == [came + lost for came, lost in zip(heard, cut, strict=False)]
     assert counts(result, "slow_control", "heard") == heard
     assert counts(result, "slow_control", "returned") == counts(result, "slow_control", "answers") == heard

@@ -182,6 +182,8 @@ def test_a_run_of_a_small_tower(chain: Chain, check_keys: Callable[[dict[str, An
     assert "did you mean" in chain.command("get", "2", "temperatur", expect=2)
     assert "no floor 1/9" in chain.command("get", "9", "temperature", expect=2)
     assert chain.command("get", "1/1", "temperature") == "18.5 degC\n"
+    assert "it is asked over a network" in chain.command("express", "1/1", "90", expect=1)
+    chain.command("express", "1/1", "256", expect=2)
     assert chain.command("alarms") == "no alarms\n"
     assert chain.command("history", "--parameter", "high_voltage_5", "--monitored") == "nothing was monitored\n"
     chain.floors[2].values[64] = 3500
@@ -191,6 +193,7 @@ def test_a_run_of_a_small_tower(chain: Chain, check_keys: Callable[[dict[str, An
     assert "acknowledged by" in chain.command("alarms", "--all", "--acknowledge", number)
     assert chain.command("run", "stop") == "run 1 stopped\n"
     assert "set high_voltage_3 1250.5 V: done" in chain.command("history", "--floor", "1/2")
+    assert "express 90: no_such_command" in chain.command("history", "--floor", "1/1")
     assert "temperature 18.5 degC" in chain.command("history", "--monitored", "--floor", "1")
     assert "first" in chain.command("run", "list")
     result, code = chain.stop()

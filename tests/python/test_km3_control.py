@@ -52,7 +52,7 @@ def test_a_message_is_these_bytes() -> None:
         ("bad_magic", 3, b"\x43"),
         ("bad_floor", 5, b"\0"),
         ("bad_command", 6, b"\0"),
-        ("bad_command", 6, b"\x06"),
+        ("bad_command", 6, b"\x07"),
         ("bad_status", 7, b"\x06"),
         ("bad_parameter", 6, b"\x05"),
         ("bad_reserved", 15, b"\x01"),

@@ -247,6 +247,7 @@ module km3_node #(
     logic done;
     logic [63:0] count;
     km3_pkg::port_status_t told;
+    km3_pkg::express_status_t express;
     assign status.floor_count[p] = '{rd_ack: done, rd_data: count, wr_ack: set.floor_count[p].req && set.floor_count[p].req_is_wr};
     assign status.floor_port[p].state.aligned.next = told.aligned;
     assign status.floor_port[p].state.sends.next = told.sends;
@@ -259,13 +260,26 @@ module km3_node #(
     assign status.floor_port[p].head.floor.next = told.head.floor;
     assign status.floor_port[p].head.hears.next = told.head.flags.hears;
     assign status.floor_port[p].head.timed.next = told.head.flags.timed;
+    assign status.floor_express[p].down.busy.next = express.busy;
+    assign status.floor_express[p].sent.word.next = express.sent_at.word;
+    assign status.floor_express[p].sent.frame.next = express.sent_at.at.number;
+    assign status.floor_express[p].sent.second.next = express.sent_at.at.second;
+    assign status.floor_express[p].up.code.next = express.code;
+    assign status.floor_express[p].up.waits.next = express.came;
+    assign status.floor_express[p].came.word.next = express.came_at.word;
+    assign status.floor_express[p].came.frame.next = express.came_at.at.number;
+    assign status.floor_express[p].came.second.next = express.came_at.at.second;
 
     if (p < PORTS) begin : g_floor
       port_pkg::payload_t queued_meta;
       km3_pkg::port_settings_t settings;
       nic_counts_pkg::km3_counts_t counts, pulses;
-      logic run_begins;
-      always_ff @(posedge clk) run_begins <= set.floor_port[p].run.run.swmod && !rst;
+      logic run_begins, express_send, express_take;
+      always_ff @(posedge clk) begin
+        run_begins <= set.floor_port[p].run.run.swmod && !rst;
+        express_send <= set.floor_express[p].down.code.swmod && !rst;
+        express_take <= set.floor_express[p].up.take.value && !rst;
+      end
       assign settings.run_begins = run_begins;
       assign settings.run = set.floor_port[p].run.run.value;
       assign settings.second = set.floor_port[p].run_second.second.value;
@@ -334,7 +348,11 @@ module km3_node #(
           .s_axis_tvalid(out_tvalid[p]),
           .s_axis_tready(out_tready[p]),
           .s_axis_tlast(out_tlast[p]),
+          .express_send,
+          .express_code(set.floor_express[p].down.code.value),
+          .express_take,
           .status(told),
+          .express_status(express),
           .counts
       );
       always_comb begin
@@ -355,7 +373,7 @@ module km3_node #(
       );
     end else begin : g_floor  // a port that there is not
       assign {done, count} = {reads, 64'b0};
-      assign told = '0;
+      assign {told, express} = '0;
     end
   end
 

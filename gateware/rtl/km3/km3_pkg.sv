@@ -17,6 +17,12 @@ package km3_pkg;
     logic [15:0] number;
   } time_t;
 
+  // A cycle of it: the word that is next.
+  typedef struct packed {
+    time_t at;
+    logic [15:0] word;
+  } moment_t;
+
   // What an end says of itself.
   typedef struct packed {
     logic [5:0] none;
@@ -64,6 +70,15 @@ package km3_pkg;
     logic [31:0] trip;
     logic [7:0] phase;
   } port_status_t;
+
+  // Of express codes: whether one is on its way down, and when the last one left; the oldest of those that came and were not taken, if there is one.
+  typedef struct packed {
+    logic busy;
+    moment_t sent_at;
+    logic came;
+    logic [7:0] code;
+    moment_t came_at;
+  } express_status_t;
 
   // What a receiver counts: pulses, and of `lost` a number of frames with a good head.
   typedef struct packed {

@@ -4,6 +4,7 @@
 //
 //   link ─► km3_shore ─► km3_buffer ─► km3_packets ─► port_queue ─► router
 //        ◄─     ◄── km3_down ◄────────────────────────────────────────┘
+//        ◄─►    ◄─► km3_express ◄─► registers
 //
 // Contract
 //   * clk is the core's, faster than the words of the link; where it is not, frames are lost (overrun), and all is counted. ref_clk, rx_clk, help_clk and div_clk are those of km3_shore, of which ref_clk is its `clk`;
@@ -12,6 +13,7 @@
 //   * settings.floor is also the floor whose frames are wanted. Status is of clk, and follows.
 //   * counts: a pulse of each, but for no_route and forwarded, which are the router's. Books: good frames = placed + unplaced + control_only + overrun + full; packet =
 //     queue_full + what leaves by m_axis_*; payloads = to_floor + to_floor_cut + to_floor_full.
+//   * express_*: as of km3_express.
 module km3_port #(
     parameter int PORTS = 4,  // of the node
     parameter int LINE_MBPS = 800,
@@ -64,7 +66,12 @@ module km3_port #(
     output logic         s_axis_tready,
     input  logic         s_axis_tlast,
 
+    input  logic       express_send,
+    input  logic [7:0] express_code,
+    input  logic       express_take,
+
     output km3_pkg::port_status_t        status,
+    output km3_pkg::express_status_t     express_status,
     output nic_counts_pkg::km3_counts_t  counts
 );
   // verilator lint_off SYNCASYNCNET
@@ -115,6 +122,9 @@ module km3_port #(
   logic [31:0] trip;
   logic [PHASE_BITS-1:0] phase;
   logic [7:0] ref_floor;
+  logic express_valid, express_ready, up_express_valid;
+  logic [7:0] express, up_express;
+  km3_pkg::moment_t now;
   sync_bits #(
       .WIDTH(8)
   ) i_floor (
@@ -152,9 +162,9 @@ module km3_port #(
       .control_took,
       .control_took_last,
       .frame_ends,
-      .express_valid(1'b0),
-      .express_ready(),
-      .express('0),
+      .express_valid,
+      .express_ready,
+      .express,
       .tx_codes,
       .tx_on,
       .tx_slide,
@@ -171,12 +181,13 @@ module km3_port #(
       .up_data,
       .up_end,
       .up_good,
-      .up_express_valid(),
-      .up_express(),
+      .up_express_valid,
+      .up_express,
       .counts(rx_counts),
       .hears,
       .start(),
-      .at(),
+      .at(now.at),
+      .word(now.word),
       .error_gps,
       .error_cut,
       .trip_valid,
@@ -317,6 +328,33 @@ module km3_port #(
       .count(counts.to_floor),
       .cut(counts.to_floor_cut),
       .full(counts.to_floor_full)
+  );
+
+  // --- express codes ---
+  km3_express i_express (
+      .clk,
+      .rst,
+      .ref_clk,
+      .ref_rst,
+      .rx_clk,
+      .rx_rst,
+      .send(express_send),
+      .code(express_code),
+      .take(express_take),
+      .status(express_status),
+      .sent(counts.express_sent),
+      .dark(counts.express_dark),
+      .refused(counts.express_refused),
+      .taken(counts.express_taken),
+      .unread(counts.express_unread),
+      .link_rst(ref_link_rst),
+      .on(tx_on),
+      .now,
+      .express_valid,
+      .express_ready,
+      .express,
+      .up_valid(up_express_valid),
+      .up_code(up_express)
   );
 
   // --- what the other clocks tell: their pulses as they come, and what was measured last ---

@@ -244,6 +244,12 @@ module km3_regs (
             logic state;
             logic head;
         } floor_port[4];
+        struct {
+            logic down;
+            logic sent;
+            logic up;
+            logic came;
+        } floor_express[4];
         logic floor_count[4];
         logic km3_count;
     } decoded_reg_strb_t;
@@ -287,10 +293,20 @@ module km3_regs (
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h130 + (12)'(i0) * 12'h40);
         end
         for(int i0=0; i0<4; i0++) begin
-            decoded_reg_strb.floor_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
-            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
-            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
-            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137);
+            decoded_reg_strb.floor_express[i0].down = cpuif_req_masked & (cpuif_addr == 12'h200 + (12)'(i0) * 12'h20);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h200 + (12)'(i0) * 12'h20);
+            decoded_reg_strb.floor_express[i0].sent = cpuif_req_masked & (cpuif_addr == 12'h208 + (12)'(i0) * 12'h20) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h208 + (12)'(i0) * 12'h20);
+            decoded_reg_strb.floor_express[i0].up = cpuif_req_masked & (cpuif_addr == 12'h210 + (12)'(i0) * 12'h20);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h210 + (12)'(i0) * 12'h20);
+            decoded_reg_strb.floor_express[i0].came = cpuif_req_masked & (cpuif_addr == 12'h218 + (12)'(i0) * 12'h20) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 12'h218 + (12)'(i0) * 12'h20);
+        end
+        for(int i0=0; i0<4; i0++) begin
+            decoded_reg_strb.floor_count[i0] = cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h15f);
+            is_external |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h15f);
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h15f);
+            is_valid_rw |= cpuif_req_masked & (cpuif_addr >= 12'h400 + (12)'(i0) * 12'h200) & (cpuif_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h15f);
         end
         decoded_reg_strb.km3_count = cpuif_req_masked & (cpuif_addr >= 12'hc00) & (cpuif_addr <= 12'hc00 + 12'h2f);
         is_external |= cpuif_req_masked & (cpuif_addr >= 12'hc00) & (cpuif_addr <= 12'hc00 + 12'h2f);
@@ -409,6 +425,20 @@ module km3_regs (
                 } control;
             } sources;
         } floor_port[4];
+        struct {
+            struct {
+                struct {
+                    logic [7:0] next;
+                    logic load_next;
+                } code;
+            } down;
+            struct {
+                struct {
+                    logic next;
+                    logic load_next;
+                } take;
+            } up;
+        } floor_express[4];
     } field_combo_t;
     field_combo_t field_combo;
 
@@ -478,6 +508,18 @@ module km3_regs (
                 } control;
             } sources;
         } floor_port[4];
+        struct {
+            struct {
+                struct {
+                    logic [7:0] value;
+                } code;
+            } down;
+            struct {
+                struct {
+                    logic value;
+                } take;
+            } up;
+        } floor_express[4];
     } field_storage_t;
     field_storage_t field_storage;
 
@@ -877,6 +919,58 @@ module km3_regs (
         assign hwif_out.floor_port[i0].sources.control.value = field_storage.floor_port[i0].sources.control.value;
     end
     for(genvar i0=0; i0<4; i0++) begin
+        // Field: km3_regs.floor_express[].down.code
+        always_comb begin
+            automatic logic [7:0] next_c;
+            automatic logic load_next_c;
+            next_c = field_storage.floor_express[i0].down.code.value;
+            load_next_c = '0;
+            if(decoded_reg_strb.floor_express[i0].down && decoded_req_is_wr) begin // SW write
+                next_c = (field_storage.floor_express[i0].down.code.value & ~decoded_wr_biten[7:0]) | (decoded_wr_data[7:0] & decoded_wr_biten[7:0]);
+                load_next_c = '1;
+            end
+            field_combo.floor_express[i0].down.code.next = next_c;
+            field_combo.floor_express[i0].down.code.load_next = load_next_c;
+        end
+        always_ff @(posedge clk) begin
+            if(rst) begin
+                field_storage.floor_express[i0].down.code.value <= 8'h0;
+            end else begin
+                if(field_combo.floor_express[i0].down.code.load_next) begin
+                    field_storage.floor_express[i0].down.code.value <= field_combo.floor_express[i0].down.code.next;
+                end
+            end
+        end
+        assign hwif_out.floor_express[i0].down.code.value = field_storage.floor_express[i0].down.code.value;
+        assign hwif_out.floor_express[i0].down.code.swmod = decoded_reg_strb.floor_express[i0].down && decoded_req_is_wr && |(decoded_wr_biten[7:0]);
+        // Field: km3_regs.floor_express[].up.take
+        always_comb begin
+            automatic logic [0:0] next_c;
+            automatic logic load_next_c;
+            next_c = field_storage.floor_express[i0].up.take.value;
+            load_next_c = '0;
+            if(decoded_reg_strb.floor_express[i0].up && decoded_req_is_wr) begin // SW write
+                next_c = (field_storage.floor_express[i0].up.take.value & ~decoded_wr_biten[16:16]) | (decoded_wr_data[16:16] & decoded_wr_biten[16:16]);
+                load_next_c = '1;
+            end else begin // singlepulse clears back to 0
+                next_c = '0;
+                load_next_c = '1;
+            end
+            field_combo.floor_express[i0].up.take.next = next_c;
+            field_combo.floor_express[i0].up.take.load_next = load_next_c;
+        end
+        always_ff @(posedge clk) begin
+            if(rst) begin
+                field_storage.floor_express[i0].up.take.value <= 1'h0;
+            end else begin
+                if(field_combo.floor_express[i0].up.take.load_next) begin
+                    field_storage.floor_express[i0].up.take.value <= field_combo.floor_express[i0].up.take.next;
+                end
+            end
+        end
+        assign hwif_out.floor_express[i0].up.take.value = field_storage.floor_express[i0].up.take.value;
+    end
+    for(genvar i0=0; i0<4; i0++) begin
         // External region: km3_regs.floor_count[]
         assign hwif_out.floor_count[i0].req = decoded_reg_strb.floor_count[i0];
         assign hwif_out.floor_count[i0].addr = decoded_addr[8:0];
@@ -1000,7 +1094,27 @@ module km3_regs (
             end
         end
         for(int i0=0; i0<4; i0++) begin
-            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h137)) begin
+            if(rd_mux_addr == 12'h200 + (12)'(i0) * 12'h20) begin
+                readback_data_var[7:0] = field_storage.floor_express[i0].down.code.value;
+                readback_data_var[8] = hwif_in.floor_express[i0].down.busy.next;
+            end
+            if(rd_mux_addr == 12'h208 + (12)'(i0) * 12'h20) begin
+                readback_data_var[15:0] = hwif_in.floor_express[i0].sent.word.next;
+                readback_data_var[31:16] = hwif_in.floor_express[i0].sent.frame.next;
+                readback_data_var[63:32] = hwif_in.floor_express[i0].sent.second.next;
+            end
+            if(rd_mux_addr == 12'h210 + (12)'(i0) * 12'h20) begin
+                readback_data_var[7:0] = hwif_in.floor_express[i0].up.code.next;
+                readback_data_var[8] = hwif_in.floor_express[i0].up.waits.next;
+            end
+            if(rd_mux_addr == 12'h218 + (12)'(i0) * 12'h20) begin
+                readback_data_var[15:0] = hwif_in.floor_express[i0].came.word.next;
+                readback_data_var[31:16] = hwif_in.floor_express[i0].came.frame.next;
+                readback_data_var[63:32] = hwif_in.floor_express[i0].came.second.next;
+            end
+        end
+        for(int i0=0; i0<4; i0++) begin
+            if((rd_mux_addr >= 12'h400 + (12)'(i0) * 12'h200) && (rd_mux_addr <= 12'h400 + (12)'(i0) * 12'h200 + 12'h15f)) begin
                 readback_data_var = hwif_in.floor_count[i0].rd_data;
             end
         end

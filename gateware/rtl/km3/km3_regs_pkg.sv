@@ -115,6 +115,70 @@ package km3_regs_pkg;
     } km3_regs__floor_port__in_t;
 
     typedef struct {
+        logic next;
+    } km3_regs__floor_express__down__busy__in_t;
+
+    typedef struct {
+        km3_regs__floor_express__down__busy__in_t busy;
+    } km3_regs__floor_express__down__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } km3_regs__floor_express__sent__word__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } km3_regs__floor_express__sent__frame__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } km3_regs__floor_express__sent__second__in_t;
+
+    typedef struct {
+        km3_regs__floor_express__sent__word__in_t word;
+        km3_regs__floor_express__sent__frame__in_t frame;
+        km3_regs__floor_express__sent__second__in_t second;
+    } km3_regs__floor_express__sent__in_t;
+
+    typedef struct {
+        logic [7:0] next;
+    } km3_regs__floor_express__up__code__in_t;
+
+    typedef struct {
+        logic next;
+    } km3_regs__floor_express__up__waits__in_t;
+
+    typedef struct {
+        km3_regs__floor_express__up__code__in_t code;
+        km3_regs__floor_express__up__waits__in_t waits;
+    } km3_regs__floor_express__up__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } km3_regs__floor_express__came__word__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } km3_regs__floor_express__came__frame__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } km3_regs__floor_express__came__second__in_t;
+
+    typedef struct {
+        km3_regs__floor_express__came__word__in_t word;
+        km3_regs__floor_express__came__frame__in_t frame;
+        km3_regs__floor_express__came__second__in_t second;
+    } km3_regs__floor_express__came__in_t;
+
+    typedef struct {
+        km3_regs__floor_express__down__in_t down;
+        km3_regs__floor_express__sent__in_t sent;
+        km3_regs__floor_express__up__in_t up;
+        km3_regs__floor_express__came__in_t came;
+    } km3_regs__floor_express__in_t;
+
+    typedef struct {
         logic rd_ack;
         logic [63:0] rd_data;
         logic wr_ack;
@@ -130,6 +194,7 @@ package km3_regs_pkg;
         km3_regs__km3__in_t km3;
         km3_regs__gps__in_t gps;
         km3_regs__floor_port__in_t floor_port[4];
+        km3_regs__floor_express__in_t floor_express[4];
         km3_regs__floor_count__external__in_t floor_count[4];
         km3_regs__km3_count__external__in_t km3_count;
     } km3_regs__in_t;
@@ -248,6 +313,28 @@ package km3_regs_pkg;
     } km3_regs__floor_port__out_t;
 
     typedef struct {
+        logic [7:0] value;
+        logic swmod;
+    } km3_regs__floor_express__down__code__out_t;
+
+    typedef struct {
+        km3_regs__floor_express__down__code__out_t code;
+    } km3_regs__floor_express__down__out_t;
+
+    typedef struct {
+        logic value;
+    } km3_regs__floor_express__up__take__out_t;
+
+    typedef struct {
+        km3_regs__floor_express__up__take__out_t take;
+    } km3_regs__floor_express__up__out_t;
+
+    typedef struct {
+        km3_regs__floor_express__down__out_t down;
+        km3_regs__floor_express__up__out_t up;
+    } km3_regs__floor_express__out_t;
+
+    typedef struct {
         logic req;
         logic [8:0] addr;
         logic req_is_wr;
@@ -266,6 +353,7 @@ package km3_regs_pkg;
     typedef struct {
         km3_regs__gps_set__out_t gps_set;
         km3_regs__floor_port__out_t floor_port[4];
+        km3_regs__floor_express__out_t floor_express[4];
         km3_regs__floor_count__external__out_t floor_count[4];
         km3_regs__km3_count__external__out_t km3_count;
     } km3_regs__out_t;

@@ -73,6 +73,7 @@ module km3_shore #(
     output logic           hears,
     output logic           start,
     output km3_pkg::time_t at,
+    output logic [15:0]    word,         // of the frame `at`
     output logic           error_gps,
     output logic           error_cut,
     output logic           trip_valid,
@@ -132,7 +133,6 @@ module km3_shore #(
 
   // --- down ---
   logic timed, starts_next, begins, agrees;
-  logic [15:0] word;
   km3_time #(
       .FRAME_WORDS (FRAME_WORDS),
       .FRAMES_PER_S(FRAMES_PER_S)

@@ -10,7 +10,7 @@ from random import Random
 from common.code_8b10b import CODES, after, as_word
 
 Word = tuple[int, int]  # which bytes are control symbols, both bytes
-K28_5, D16_2, UP, DOWN = 0xBC, 0x50, 0xC9, 0xA6
+K28_5, D16_2, UP, DOWN, K27_7, K29_7 = 0xBC, 0x50, 0xC9, 0xA6, 0xFB, 0xFD
 IDLE = (1, D16_2 << 8 | K28_5)
 HEAD_WORDS, CHECK_WORDS, SLOTS = 5, 2, 10
 RECORD_WORDS = (*(3,) * 8, 6, 14)  # whole records of each slot: hits of 6 B, two samples, instruments' 12 B, answers of 28 B
@@ -62,6 +62,14 @@ def words_of(frame: Frame, geometry: Geometry) -> list[Word]:
         k, data = words[frame.spoiled]
         words[frame.spoiled] = (k, data ^ 1) if k == 0 else (0, data)
     return (words + [IDLE] * (geometry.frame_words - len(words)))[: frame.cut]
+
+
+def express_words(code: int) -> list[Word]:
+    return [(1, code << 8 | K27_7), (2, K29_7 << 8 | code ^ 0xFF)]
+
+
+def is_express(word: Word) -> bool:
+    return (word[0] == 1 and word[1] & 0xFF == K27_7) or (word[0] == 2 and word[1] >> 8 == K29_7)
 
 
 # Of each running disparity and symbol: its ten bits, the first on the wire lowest, and the disparity after it.

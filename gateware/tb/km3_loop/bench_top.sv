@@ -116,6 +116,7 @@ module bench_top (
       .rx_bits(up_bits),
       .rx_slide(shore_slide),
       .phase(phase_now),
+      .word(),
       .*
   );
   km3_fcm #(

@@ -9,7 +9,7 @@ from common.bench import PARAMETERS, SHORT, Bench, pauses, random_numbers
 from common.clocks import Steady
 from common.counts import ROWS
 from common.host import Host
-from common.km3 import Frame, Geometry, Tower, any_slots
+from common.km3 import DOWN, K28_5, Frame, Geometry, Tower, any_slots
 from common.km3_link import FloorSource, Link
 
 PORTS, LINE_MBPS = PARAMETERS.get("PORTS", 2), PARAMETERS.get("LINE_MBPS", 800)
@@ -17,7 +17,7 @@ OPTICAL_WORDS, FRAMES_PER_S = PARAMETERS.get("OPTICAL_WORDS", 90), 50000
 WORD_PS, CYCLES_PER_S = 20 * 1_000_000 // LINE_MBPS, 3000
 TOGETHER = max(n for n in (1, 2, 3, 6) if n * OPTICAL_WORDS <= 700)
 GEOMETRY = Geometry(LINE_MBPS * 50_000 // FRAMES_PER_S, FRAMES_PER_S, (*(OPTICAL_WORDS,) * 6, 20, 20, 18, 40), TOGETHER)
-KM3, PORT, COUNT, NODE_COUNT = 0x1000, 0x1100, 0x1400, 0x1C00
+KM3, PORT, EXPRESS, COUNT, NODE_COUNT = 0x1000, 0x1100, 0x1200, 0x1400, 0x1C00
 SECOND = 0xFEDC_0000
 CLOPS = (2, 0, 3, 1)  # of modules, hydrophones, instruments, slow control
 
@@ -234,6 +234,48 @@ async def slow_control_from_the_ring(dut: Any) -> None:
     ports, node = await bench.finish()
     assert node["host_no_route"] == int(PORTS < 4)
     assert sum(port["to_floor"] for port in ports) == 12
+
+
+@cocotb.test
+async def express_codes_by_registers(dut: Any) -> None:
+    """Down each port its own, with the time in which it left; up until the host takes them. Every register of a port is its own."""
+    bench = NodeBench(dut)
+    await bench.begin()
+    links = [Link(dut.ref_clk, getattr(dut, f"tx_codes_{port}"), GEOMETRY) for port in range(PORTS)]
+    await bench.ref.wait(2 * GEOMETRY.frame_words)
+    for turn in range(3):
+        for port in range(PORTS):
+            at, code = EXPRESS + 0x20 * port, 0x35 + 16 * port + turn
+            await bench.write(at, code)
+            for _ in range(20):
+                if not await bench.read(at) & 0x100:
+                    break
+            assert await bench.read(at) == code
+            seen = links[port].express()
+            assert [one for one, _ in seen] == [code - turn + k for k in range(turn + 1)]
+            begins = next(at for at, word in enumerate(links[port].words) if word == (1, DOWN << 8 | K28_5))
+            frames, words = divmod(seen[-1][1] - begins, GEOMETRY.frame_words)
+            number = links[port].words[begins + 1][1] + frames
+            assert await bench.read(at + 8) == SECOND << 32 | number << 16 | words
+    for port, floor in enumerate(bench.floors):
+        floor.express = {20 + 3 * k: 0x80 + 16 * port + k for k in range(port + 2)}
+        await floor.drain()
+    for port, floor in enumerate(bench.floors):
+        at = EXPRESS + 0x20 * port
+        times = []
+        for code, gone in floor.codes:
+            assert await bench.read(at + 0x10) == 0x100 | code
+            came = await bench.read(at + 0x18)
+            assert came >> 32 == SECOND
+            times.append((came >> 16 & 0xFFFF) * GEOMETRY.frame_words + (came & 0xFFFF) - gone)
+            await bench.write(at + 0x10, 1 << 16)
+        assert len(times) > port
+        assert len(set(times)) == 1
+        assert await bench.read(at + 0x10) & 0x100 == 0
+    ports, _ = await bench.finish()
+    for port, floor in zip(ports, bench.floors, strict=True):
+        assert (port["express_sent"], port["express_taken"]) == (3, len(floor.codes))
+        assert (port["express_dark"], port["express_refused"], port["express_unread"]) == (0, 0, 0)
 
 
 @cocotb.test

@@ -31,6 +31,9 @@ module bench_top #(
     input logic [ 7:0]      floor,
     input logic [ 7:0]      clops,
     input logic [63:0]      sources,
+    input logic             express_send,
+    input logic [ 7:0]      express_code,
+    input logic             express_take,
     input logic             gps_set,
     input logic [31:0]      gps_second,
 
@@ -66,12 +69,19 @@ module bench_top #(
     output logic [63:0] head,
     output logic [31:0] trip,
     output logic [ 7:0] phase,
+    output logic        express_busy,
+    output logic [63:0] express_sent_at,
+    output logic        express_came,
+    output logic [ 7:0] express_up,
+    output logic [63:0] express_came_at,
     output logic [nic_counts_pkg::KM3_COUNTS-1:0] counts
 );
   km3_pkg::port_settings_t settings;
   assign settings = '{run_begins, run, run_second, slice_frames, enable, sampled, tower, floor, clops, sources};
   km3_pkg::port_status_t status;
   assign {aligned, sends, slip, head, trip, phase} = status;
+  km3_pkg::express_status_t express_status;
+  assign {express_busy, express_sent_at, express_came, express_up, express_came_at} = express_status;
   port_pkg::payload_t m_meta;
   assign m_clop = m_meta.clop;
   assign m_source = m_meta.source;

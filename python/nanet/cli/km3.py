@@ -229,6 +229,28 @@ def km3_set(
     _say_exchange(done)
 
 
+@km3_app.command("express")
+def km3_express(
+    floor: FloorArgument,
+    code: Annotated[int, typer.Argument(min=0, max=255, help="The code, 0 to 255.")],
+    config: ConfigOption = CONFIG,
+    json_file: JsonFile = None,
+) -> None:
+    """Send an express code down a floor's link.
+
+    Prints after how many words it was back: of floors that are asked over the fibres of a node. Exits with 1 where the floor has no such link.
+    """
+    done = _order(config, do="express", **_floor(floor), code=code)
+    _write("km3 express", json_file, answer=done)
+    if done["outcome"] == "no_such_command":
+        typer.echo(
+            f"nanet: no express code to floor {floor} (it is asked over a network) see gateware: floors: control of its link",
+            err=True,
+        )
+        raise typer.Exit(1)
+    _say_exchange({**done, "value": done["words"], "unit": "words down and up"})
+
+
 @km3_app.command("history")
 def km3_history(
     config: ConfigOption = CONFIG,
@@ -258,7 +280,8 @@ def km3_history(
                 f"{where}  {one['command']} {known.name if known else one['parameter']} {_physical(known, one['value'])}: {one['outcome']}"
             )
         else:
-            _say(f"{where}  {one['command'].replace('_', ' ')} {one['value'] or ''}".rstrip() + f": {one['outcome']}")
+            what = one["parameter"] if one["command"] == "express" else one["value"] or ""
+            _say(f"{where}  {one['command'].replace('_', ' ')} {what}".rstrip() + f": {one['outcome']}")
 
 
 @km3_app.command("alarms")

@@ -22,6 +22,7 @@ class Command(IntEnum):
     RUN_START = 3
     RUN_STOP = 4
     PING = 5
+    EXPRESS = 6  # the node sends this code on the floor's link; the value of the answer: after so many words it was back
 
 
 class Status(IntEnum):

@@ -115,6 +115,7 @@ class Server:
         """What a command asks for. Raises ConfigError for what cannot be done, with the reason."""
         orders: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "status": lambda _: self.books(), "get": self._get, "set": self._set, "run start": self._start, "run stop": self._stop,
+            "express": self._express,
         }  # fmt: skip
         wanted = str(said.get("do"))
         if wanted not in orders:
@@ -142,6 +143,14 @@ class Server:
             )
         assert self._runs is not None
         return _told(parameter, self._runs.set(floor, parameter.number, value))
+
+    def _express(self, said: dict[str, Any]) -> dict[str, Any]:
+        floor, code = self._floor_of(said), said.get("code")
+        if type(code) is not int or not 0 <= code < 256:
+            raise ConfigError([f"{str(code)[:40]!r} is no express code (codes are 0 to 255) give one of these"])
+        done = self._client.request(floor, Command.EXPRESS, code)
+        words = done.answer.value if done.answer is not None and done.is_done else None
+        return {"outcome": done.outcome, "words": words, "tries": done.tries, "round_trip_us": done.round_trip_ns / 1e3}
 
     def _start(self, said: dict[str, Any]) -> dict[str, Any]:
         assert self._runs is not None

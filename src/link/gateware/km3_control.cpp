@@ -16,7 +16,14 @@ using Message = Km3Control::Message;
 
 constexpr std::array<std::byte, 4> kRequest{std::byte{'K'}, std::byte{'M'}, std::byte{'3'}, std::byte{'C'}};
 constexpr std::array<std::byte, 4> kAnswer{std::byte{'K'}, std::byte{'M'}, std::byte{'3'}, std::byte{'A'}};
-constexpr std::size_t kCommandAt = 6, kStatusAt = 7, kSequenceAt = 8, kParameterAt = 12, kReservedAt = 14, kTimeAt = 20;
+constexpr std::size_t kCommandAt = 6, kStatusAt = 7, kSequenceAt = 8, kParameterAt = 12, kReservedAt = 14, kValueAt = 16,
+                      kTimeAt = 20;
+constexpr std::byte kExpress{6};  // command
+constexpr std::uint8_t kDone = 0, kOutOfBounds = 3, kNotNow = 4;
+
+void put(Message& to, std::size_t at, std::uint32_t value) {
+  for (std::size_t k = 0; k < 4; ++k) to[at + k] = static_cast<std::byte>(value >> (24 - 8 * k));
+}
 
 std::optional<Message> message_of(std::span<const std::byte> bytes, const std::array<std::byte, 4>& magic) {
   Message message{};
@@ -54,7 +61,7 @@ Endpoint udp(const std::string& text) {
 Km3Control::Km3Control(const GatewareFloors& floors) : host_(udp(floors.control), floors.floors) {
   Endpoint to = udp(floors.floor_control);
   for (std::uint32_t port = 0; port < floors.floors; ++port, ++to.port) {
-    Floor& floor = floors_.emplace_back(Floor{.socket = Socket(family_of(to.address)), .asked = {}, .waiting = {}});
+    Floor& floor = floors_.emplace_back(Floor{.socket = Socket(family_of(to.address)), .asked = {}, .express = {}, .waiting = {}});
     const SocketAddress address(to);
     if (::connect(floor.socket.fd(), address.data(), address.bytes()) != 0) {
       throw SetupError("no floor can be asked at " + to_string(to), std::strerror(errno), "give another floor_control");
@@ -72,12 +79,53 @@ std::optional<Km3Control::Request> Km3Control::next_request() {
       ++floor.bad_request;
       continue;
     }
+    if ((*message)[kCommandAt] == kExpress) {
+      if (const auto sends = express(*request, *message)) return sends;
+      continue;
+    }
     ++floor.down;
     floor.asked.push_back({*request, *message});
     if (floor.asked.size() > kAskedMost) floor.asked.pop_front();
-    return Request{request->socket, *message};
+    return Request{request->socket, *message, std::nullopt};
   }
   return std::nullopt;
+}
+
+// One that comes again is answered again, and done once.
+std::optional<Km3Control::Request> Km3Control::express(const ReplySockets::Request& by, const Message& message) {
+  Floor& floor = floors_[by.socket];
+  ++floor.express_requests;
+  const bool is_again = floor.express && floor.express->asked.message == message;
+  if (!is_again) floor.express = Express{.asked = {by, message}, .answer = {}};
+  floor.express->asked.by = by;
+  if (is_again) {
+    if (floor.express->answer) floor.express_answered += host_.reply(by, *floor.express->answer) ? 1 : 0;
+    return std::nullopt;
+  }
+  if (message[kParameterAt] != std::byte{}) {
+    answer_express(floor, kOutOfBounds, 0, 0, 0);
+    return std::nullopt;
+  }
+  return Request{by.socket, message, std::to_integer<std::uint8_t>(message[kParameterAt + 1])};
+}
+
+void Km3Control::answer_express(Floor& floor, std::uint8_t status, std::int64_t words, std::uint32_t second, std::uint32_t tick) {
+  Message answer = floor.express->asked.message;
+  std::copy(kAnswer.begin(), kAnswer.end(), answer.begin());
+  answer[kStatusAt] = std::byte{status};
+  put(answer, kValueAt, static_cast<std::uint32_t>(words));
+  put(answer, kTimeAt, second);
+  put(answer, kTimeAt + 4, tick);
+  floor.express->answer = answer;
+  floor.express_answered += host_.reply(floor.express->asked.by, answer) ? 1 : 0;
+}
+
+void Km3Control::express_refused(std::size_t port) { answer_express(floors_[port], kNotNow, 0, 0, 0); }
+
+void Km3Control::express_came(std::size_t port, std::uint8_t code, std::int64_t words, std::uint32_t second, std::uint32_t tick) {
+  Floor& floor = floors_[port];
+  if (!awaits_express(port) || floor.express->asked.message[kParameterAt + 1] != std::byte{code}) return;
+  answer_express(floor, kDone, words, second, tick);
 }
 
 bool Km3Control::heard(std::size_t port, std::vector<std::uint8_t>& bytes) {
@@ -188,7 +236,9 @@ NicCounts Km3Control::counts(std::uint32_t port) const {
            {"came", floor.came},
            {"returned", floor.returned},
            {"no_asker", floor.no_asker},
-           {"held", floor.waiting.size()}}};
+           {"held", floor.waiting.size()},
+           {"express", floor.express_requests},
+           {"express_answered", floor.express_answered}}};
 }
 
 }  // namespace nanet::link::gateware

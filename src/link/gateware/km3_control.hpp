@@ -30,6 +30,7 @@ class Km3Control {
   struct Request {
     std::uint32_t port;
     Message message;
+    std::optional<std::uint8_t> express;  // it asks for this code to be sent, and goes no further
   };
 
   // Throws SetupError.
@@ -47,6 +48,11 @@ class Km3Control {
   std::vector<std::uint16_t> words(std::size_t port, std::size_t words_most);  // of those that go with the next one, whole ones
   void came_up(std::size_t port, std::span<const std::byte> payload);          // to who asked
 
+  // What became of the express code that was asked for last: it was not sent, or came back after so many words, at this time.
+  bool awaits_express(std::size_t port) const { return floors_[port].express && !floors_[port].express->answer; }
+  void express_refused(std::size_t port);
+  void express_came(std::size_t port, std::uint8_t code, std::int64_t words, std::uint32_t second, std::uint32_t tick);
+
   NicCounts counts(std::uint32_t port) const;
 
  private:
@@ -55,13 +61,21 @@ class Km3Control {
     ReplySockets::Request by;
     Message message;
   };
+  struct Express {
+    Asked asked;
+    std::optional<Message> answer;
+  };
   struct Floor {
     Socket socket;
     std::deque<Asked> asked;
-    std::deque<Message> waiting;  // answers
+    std::optional<Express> express;  // the last one
+    std::deque<Message> waiting;     // answers
     std::uint64_t requests = 0, bad_request = 0, down = 0, heard = 0, torn = 0, unreachable = 0, answers = 0, bad_answer = 0,
-                  no_room = 0, up = 0, came = 0, returned = 0, no_asker = 0;
+                  no_room = 0, up = 0, came = 0, returned = 0, no_asker = 0, express_requests = 0, express_answered = 0;
   };
+
+  std::optional<Request> express(const ReplySockets::Request& by, const Message& message);
+  void answer_express(Floor& floor, std::uint8_t status, std::int64_t words, std::uint32_t second, std::uint32_t tick);
 
   void give_back(Floor& floor, const Message& answer);
 

@@ -105,6 +105,9 @@ void Km3Link::begin_run() {
   run_ = *slots_.next_run();
   slots_.begin_run();
   place_ = 0;
+  for (std::uint32_t port = 0; control_ && port < config_.floors->floors; ++port) {
+    if (control_->awaits_express(port)) control_->express_refused(port);  // the time that is set now is none to measure with
+  }
   set_time(run_->second);
   for (std::uint32_t port = 0; port < config_.floors->floors; ++port) nic_->node.begin_run(port, *run_);
   const FrameTime first{run_->second, 0};
@@ -148,7 +151,11 @@ void Km3Link::give_down() {
   while (driver.under_way() < kControlMost) {
     const auto request = control_->next_request();
     if (!request) return;
-    driver.send(request->message, request->port, 0);
+    if (!request->express) {
+      driver.send(request->message, request->port, 0);
+    } else {
+      send_express(request->port, *request->express);
+    }
     control_frames_ = kControlFrames;
     busy_until_ = nic_->model.cycle() + kFrameQuietCycles;
   }
@@ -160,16 +167,6 @@ void Km3Link::give_heard() {
     if (!bytes.empty() && control_->heard(port, bytes)) control_frames_ = kControlFrames;
   }
   control_->take_answers();
-}
-
-void Km3Link::take_control() {
-  nic_->receiver.keep([&](std::uint16_t source, std::span<const std::byte> payload) {
-    if (source < config_.floors->floors) control_->came_up(source, payload);
-  });
-}
-
-bool Km3Link::is_busy() const {
-  return nic_->receiver.has_buffer() || is_unseen_ || moves() || place_ != 0 || nic_->model.cycle() < busy_until_;
 }
 
 // Reading takes time of the node. What has come to the host meanwhile is to be looked for, and frames that went by may have ended at any
@@ -187,6 +184,40 @@ class Km3Link::Reading {
   const Km3Link& link_;
   const bool moved_;
 };
+
+// What came up before is no answer to it.
+void Km3Link::send_express(std::uint32_t port, std::uint8_t code) {
+  while (nic_->node.take_express(port)) {
+  }
+  if (!nic_->node.send_express(port, code)) control_->express_refused(port);
+}
+
+// Codes that came up: where one was asked for, it says how long it was on its way. One that has not come once all frames have gone by comes no more.
+void Km3Link::take_express() {
+  const bool is_over = control_frames_ == 0 && !is_busy();
+  Km3Node& node = nic_->node;
+  for (std::uint32_t port = 0; port < config_.floors->floors; ++port) {
+    if (!control_->awaits_express(port)) continue;
+    const Reading reading(*this);
+    while (const auto came = node.take_express(port)) {
+      const std::optional<Km3Moment> sent = node.express_sent(port);
+      const std::uint64_t ns = came->at.frame * std::uint64_t{kFrameUs} * 1000 + came->at.word * std::uint64_t{20'000} / node.mbps();
+      const auto tick = static_cast<std::uint32_t>(ns / 16);
+      if (sent) control_->express_came(port, came->code, node.words(*sent, came->at), came->at.second, tick);
+    }
+    if (is_over && control_->awaits_express(port)) control_->express_refused(port);
+  }
+}
+
+void Km3Link::take_control() {
+  nic_->receiver.keep([&](std::uint16_t source, std::span<const std::byte> payload) {
+    if (source < config_.floors->floors) control_->came_up(source, payload);
+  });
+}
+
+bool Km3Link::is_busy() const {
+  return nic_->receiver.has_buffer() || is_unseen_ || moves() || place_ != 0 || nic_->model.cycle() < busy_until_;
+}
 
 void Km3Link::take_from_wire(std::uint64_t now_ns) {
   while (slots_.held_bytes() < kFloorBytesMax) {
@@ -220,6 +251,7 @@ RxBatch Km3Link::receive(std::span<std::byte> room, std::span<RxPacket> packets,
     if (batch.packet_count != 0 || receiver.has_buffer() || !is_busy() || cycles >= config_.cycles_per_call) break;
     nic_->model.step(kLookCycles);
   }
+  if (control_) take_express();
   receiver.end_call(batch);
   return batch;
 }

@@ -67,6 +67,8 @@ class Km3Link final : public Link {
   void give_down();     // requests to the node
   void give_heard();    // what came down to the floors to their programs, and takes their answers
   void take_control();  // answers that came up
+  void send_express(std::uint32_t port, std::uint8_t code);
+  void take_express();
   bool has_control() const { return control_ && (control_frames_ != 0 || control_->has_answers()); }
   class Reading;
   bool moves() const { return (run_ || control_) && !floors().stand(); }  // until the next frames are due

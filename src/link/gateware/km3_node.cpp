@@ -16,10 +16,17 @@ namespace km3_reg {
 constexpr std::uint32_t window = 0x1000, gps_set = window + 0x08, gps = window + 0x10;
 constexpr std::uint32_t port = window + 0x100, port_stride = 0x40;
 constexpr std::uint32_t control = 0x00, run_second = 0x08, run = 0x10, clops = 0x18, sources = 0x20, state = 0x28, head = 0x30;
+constexpr std::uint32_t express = window + 0x200, express_stride = 0x20, down = 0x00, sent = 0x08, up = 0x10, came = 0x18;
 constexpr std::uint32_t port_count = window + 0x400, port_count_stride = 0x200, node_count = window + 0xC00;
 constexpr std::uint32_t nic_geometry = 0x008, host_count = 0x800;
-constexpr std::uint64_t enable = 1, sampled = 2;
+constexpr std::uint64_t enable = 1, sampled = 2, express_busy = 1 << 8, express_waits = 1 << 8, express_take = 1 << 16;
 }  // namespace km3_reg
+
+Km3Moment moment(std::uint64_t value) {
+  return {.second = static_cast<std::uint32_t>(value >> 32),
+          .frame = static_cast<std::uint16_t>(value >> 16),
+          .word = static_cast<std::uint16_t>(value)};
+}
 
 }  // namespace
 
@@ -79,6 +86,41 @@ std::optional<std::uint32_t> Km3Node::second() const {
   const std::uint64_t gps = device_.read(km3_reg::gps);
   if ((gps >> 32 & 1) == 0) return std::nullopt;
   return static_cast<std::uint32_t>(gps);
+}
+
+std::uint32_t Km3Node::express(std::size_t port) const {
+  need_port(port);
+  return km3_reg::express + km3_reg::express_stride * static_cast<std::uint32_t>(port);
+}
+
+bool Km3Node::send_express(std::size_t port, std::uint8_t code) {
+  const std::uint32_t registers = express(port);
+  if ((device_.read(registers + km3_reg::down) & km3_reg::express_busy) != 0) return false;
+  device_.write(registers + km3_reg::down, code);
+  return true;
+}
+
+std::optional<Km3Moment> Km3Node::express_sent(std::size_t port) const {
+  const std::uint32_t registers = express(port);
+  if ((device_.read(registers + km3_reg::down) & km3_reg::express_busy) != 0) return std::nullopt;
+  return moment(device_.read(registers + km3_reg::sent));
+}
+
+std::optional<Km3Express> Km3Node::take_express(std::size_t port) {
+  const std::uint32_t registers = express(port);
+  const std::uint64_t up = device_.read(registers + km3_reg::up);
+  if ((up & km3_reg::express_waits) == 0) return std::nullopt;
+  const Km3Express taken{.code = static_cast<std::uint8_t>(up), .at = moment(device_.read(registers + km3_reg::came))};
+  device_.write(registers + km3_reg::up, km3_reg::express_take);
+  return taken;
+}
+
+std::int64_t Km3Node::words(const Km3Moment& from, const Km3Moment& to) const {
+  const std::int64_t frame_words = std::int64_t{mbps()} * 50'000 / frames_per_s();
+  const auto since_epoch = [&](const Km3Moment& at) {
+    return (std::int64_t{at.second} * frames_per_s() + at.frame) * frame_words + at.word;
+  };
+  return since_epoch(to) - since_epoch(from);
 }
 
 Km3LinkState Km3Node::state(std::size_t port) const {

@@ -45,6 +45,19 @@ struct Km3LinkState {
   std::uint8_t floor = 0;
 };
 
+// A cycle of the links' time.
+struct Km3Moment {
+  std::uint32_t second = 0;
+  std::uint16_t frame = 0, word = 0;
+
+  bool operator==(const Km3Moment&) const = default;
+};
+
+struct Km3Express {
+  std::uint8_t code = 0;
+  Km3Moment at;
+};
+
 class Km3Node {
  public:
   // Throws SetupError where it is another node.
@@ -63,6 +76,12 @@ class Km3Node {
   void set_time(std::uint32_t second);          // that the next pulse of the GPS begins
   std::optional<std::uint32_t> second() const;  // nothing: none was set, or no pulse came since
 
+  // Express codes, of a port that there is. False: the last one is still on its way.
+  bool send_express(std::size_t port, std::uint8_t code);
+  std::optional<Km3Moment> express_sent(std::size_t port) const;  // of the last one that left; nothing: one is on its way
+  std::optional<Km3Express> take_express(std::size_t port);       // the oldest of those that came
+  std::int64_t words(const Km3Moment& from, const Km3Moment& to) const;
+
   Km3LinkState state(std::size_t port) const;
   std::uint64_t count(std::size_t port, unsigned counter) const;  // nic_counts.hpp: km3
   std::uint64_t node_count(unsigned counter) const;               // km3_node
@@ -79,6 +98,7 @@ class Km3Node {
  private:
   void need_port(std::size_t port) const;
   void write(std::size_t port, std::uint32_t offset, std::uint64_t value);
+  std::uint32_t express(std::size_t port) const;  // where its registers begin
 
   Device& device_;
   std::uint64_t geometry_;

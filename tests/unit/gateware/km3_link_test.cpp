@@ -373,14 +373,14 @@ struct Km3ControlTest : Km3LinkTest {
     for (int port = 0; port < 2; ++port) {
       const auto of = [&](const char* name) { return all.at({"slow_control", port, name}); };
       const auto km3 = [&](const char* name) { return all.at({"km3", port, name}); };
-      EXPECT_EQ(of("requests"), of("bad_request") + of("down"));
+      EXPECT_EQ(of("requests"), of("bad_request") + of("down") + of("express"));
       EXPECT_EQ(of("down"), km3("to_floor") + km3("to_floor_cut") + km3("to_floor_full"));
       EXPECT_EQ(km3("to_floor"), of("heard"));
       EXPECT_EQ(of("answers"), of("bad_answer") + of("no_room") + of("up") + of("held"));
       EXPECT_EQ(of("up"), of("came"));
       EXPECT_EQ(of("came"), of("returned") + of("no_asker"));
       EXPECT_EQ(of("heard"), came_down[static_cast<std::size_t>(port)].size());
-      EXPECT_EQ(of("returned"), came_back[static_cast<std::size_t>(port)].size());
+      EXPECT_EQ(of("returned") + of("express_answered"), came_back[static_cast<std::size_t>(port)].size());
       EXPECT_EQ(km3("unplaced"), 0u);
       bad_requests -= of("bad_request");
       not_answers -= of("bad_answer") + of("no_asker");
@@ -411,6 +411,53 @@ TEST_F(Km3ControlTest, FloorsAnswerBeforeThereIsARun) {
   const std::uint64_t frames = counts().at({"floor", 0, "frames"});
   serve(60);
   EXPECT_EQ((counts().at({"floor", 0, "frames"})), frames);  // and then the links stand again
+}
+
+// The link itself answers: after how many words the code was back, on an idle link and beside data. One that is asked for again is not sent again.
+TEST_F(Km3ControlTest, ExpressCodesAreSentAndTheirTimeIsToldOnce) {
+  const auto express = [](std::uint32_t port, std::uint32_t sequence, unsigned code) {
+    Message request = message("KM3C", port + 1, sequence, 6);
+    request[12] = static_cast<std::byte>(code >> 8);
+    request[13] = static_cast<std::byte>(code);
+    request[14] = request[15] = std::byte{};
+    return request;
+  };
+  std::set<std::uint32_t> trips;
+  const auto send_one = [&](std::uint32_t port, std::uint32_t sequence, unsigned code) {
+    const Message request = express(port, sequence, code);
+    const std::size_t before = came_back[port].size();
+    ask(port, request);
+    for (int k = 0; k < 400 && came_back[port].size() == before; ++k) serve(1);
+    ASSERT_EQ(came_back[port].size(), before + 1);
+    const Message& answer = came_back[port].back();
+    EXPECT_EQ(std::to_integer<unsigned>(answer[7]), 0u);
+    EXPECT_TRUE(std::equal(answer.begin() + 4, answer.begin() + 7, request.begin() + 4));
+    EXPECT_TRUE(std::equal(answer.begin() + 8, answer.begin() + 14, request.begin() + 8));
+    trips.insert(get(answer, 16));
+    EXPECT_LT(get(answer, 24), 62'500'000u);
+  };
+  for (std::uint32_t k = 0; k < 4; ++k) send_one(k % 2, k, 37 * k);
+  ask(1, express(1, 3, 37 * 3));
+  ask(0, express(0, 9, 256));
+  serve(20);
+  ASSERT_EQ(came_back[1].size(), 3u);
+  EXPECT_EQ(came_back[1][2], came_back[1][1]);
+  ASSERT_EQ(came_back[0].size(), 3u);
+  EXPECT_EQ(std::to_integer<unsigned>(came_back[0][2][7]), 3u);  // out of bounds
+
+  for (std::uint32_t slice = 0; slice < 6; ++slice) {
+    for (const unsigned floor : {1u, 2u}) send_unit(floor, 1, slice, hits(400), 6);
+  }
+  for (int k = 0; k < 400 && found.empty(); ++k) serve(1);  // the run has begun
+  for (std::uint32_t k = 10; k < 14; ++k) send_one(k % 2, k, 11 * k);
+  serve(1500);
+  for (const auto& [key, unit] : sent) EXPECT_TRUE(by_module(found[key]) == by_module(unit));
+  EXPECT_TRUE(holed.empty());
+  EXPECT_EQ(trips.size(), 1u);
+  EXPECT_EQ((counts().at({"km3", 0, "express_sent"})), 4u);
+  EXPECT_EQ((counts().at({"km3", 1, "express_taken"})), 4u);
+  EXPECT_TRUE(came_down[0].empty());
+  check_control();
 }
 
 TEST_F(Km3ControlTest, DataAreTheSameBesideIt) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "link/gateware/km3_node.hpp"
@@ -257,12 +258,60 @@ TEST_P(Km3NodeTest, SlowControlOfTheRingComesToItsFloor) {
   EXPECT_EQ(node->node_count(km3_node::from_host), 8u);
 }
 
+// Frames of any words and none: each floor's code is there and back after the same time, and no frame is moved.
+TEST_P(Km3NodeTest, ExpressCodesTakeOneTimeWhateverIsSent) {
+  start();
+  begin_run();
+  constexpr std::uint16_t kFrames = 8;
+  std::set<std::int64_t> trips;
+  for (std::uint16_t number = 0; number < kFrames; ++number) {
+    const auto frames = send(number);
+    give(number % 2 == 0 ? frames : std::vector<std::optional<FloorFrame>>{});
+    for (std::size_t port = 0; port < 4; ++port) {
+      model->step(random() % 400);
+      const auto code = static_cast<std::uint8_t>(random());
+      ASSERT_TRUE(node->send_express(port, code));
+      std::optional<Km3Express> came;
+      for (int k = 0; k < 20 && !came; ++k) {
+        model->step(64);
+        came = node->take_express(port);
+      }
+      ASSERT_TRUE(came) << number << ' ' << port;
+      EXPECT_EQ(came->code, code);
+      const std::optional<Km3Moment> sent = node->express_sent(port);
+      ASSERT_TRUE(sent);
+      EXPECT_EQ(sent->second, kSecond);
+      trips.insert(node->words(*sent, came->at));
+    }
+  }
+  EXPECT_EQ(trips.size(), 1u) << "from " << *trips.begin() << " to " << *trips.rbegin();
+  model->floors().ends()[2].send_express(0x42);  // one that no one asked for
+  model->step(400);
+  const std::optional<Km3Express> own = node->take_express(2);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->code, 0x42);
+  EXPECT_FALSE(node->take_express(2));
+  until({kSecond, kFrames});
+  flush();
+  for (std::size_t port = 0; port < 4; ++port) {
+    EXPECT_EQ(node->count(port, km3::express_sent), kFrames);
+    EXPECT_EQ(node->count(port, km3::express_taken), kFrames + (port == 2 ? 1u : 0u));
+    EXPECT_EQ(node->count(port, km3::count_good), kFrames / 2);
+    EXPECT_EQ(model->floors().ends()[port].express_heard(), kFrames);
+    EXPECT_EQ(model->floors().ends()[port].bad(), 0u);
+    for (const unsigned none : {km3::express_dark, km3::express_refused, km3::express_unread, km3::error_express, km3::error_trip}) {
+      EXPECT_EQ(node->count(port, none), 0u) << km3::kNames[none];
+    }
+  }
+}
+
 TEST_P(Km3NodeTest, WhatThePortsCannotHaveIsRefused) {
   start();
   EXPECT_EQ(node->mbps(), GetParam());
   EXPECT_EQ(node->frames_per_s(), 10'000u);
   EXPECT_THROW(node->set_port(4, {}), SetupError);
   EXPECT_THROW(node->set_port(0, {.clops = {0, 0, 4, 0}}), SetupError);
+  EXPECT_THROW(node->send_express(4, 1), SetupError);
   EXPECT_THROW(node->begin_run(0, {.run = 1u << 31}), SetupError);
   EXPECT_THROW(node->begin_run(0, {.slice_frames = 0}), SetupError);
   EXPECT_THROW(node->begin_run(0, {.slice_frames = 10'001}), SetupError);

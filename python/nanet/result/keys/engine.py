@@ -45,7 +45,7 @@ class NicCounts(TypedDict):
 
     name: Annotated[str, "of the group: `rx`, `reply`, `port`, `merge`, `events`, `node`, `km3`, `km3_node` or `host`, whose counters are [registers](gateware-registers.md);"
                          " `fibre`: what became of packets that were to go over [links of floors](design/km3-node.md#the-link), and `floor`: frames of each;"
-                         " `slow_control`: requests to [floors](design/km3-node.md#slow-control-over-the-link) and their answers;"
+                         " `slow_control`: requests to [floors](design/km3-node.md#slow-control-over-the-link) and their answers, express codes among them;"
                          " `link_state`: no counters, but how the link of a floor is now: its receiver is aligned (`aligned`), there is light (`sends`), the floor hears it (`hears`) and has the"
                          " right time (`timed`), bits that the recovered clock was slid by (`slip_bits`), its phase, and the round trip;"
                          " `wire`: what the link put onto it (`frames`), and has yet to (`held`); `given`: what it handed on,"
