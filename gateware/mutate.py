@@ -6,7 +6,8 @@ Usage: mutate.py [--mutants N] [--seed S] [--floor SHARE] [--jobs J] [--json FIL
 
 For each module that has a bench: N faults (mutations.py says which kinds), chosen at random by the seed, as evenly over the kinds as there are.
 Each is linted by itself; what lint refuses is counted as `refused` and is no merit of the bench. The others go into one build, and the short form of
-the bench runs once for each until its first failure. What survives one set of the bench's parameters goes to the next, to the last of them:
+the bench runs once for each until its first failure. What survives one set of the bench's parameters goes to the next, to the last of them, and so from
+one bench of the module to the next:
 
   failed     a test of the bench failed
   assertion  the simulation stopped: an assertion of the RTL
@@ -79,7 +80,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, default=HERE.parent / "out" / "gateware_mutation.json", metavar="FILE")
     options = parser.parse_args(arguments)
     declared = tomllib.loads((HERE / "tb" / "benches.toml").read_text(encoding="utf-8"))
-    benches_of = {module: benches(name, entry) for name, entry in declared.items() for module in entry.get("modules", [name])}
+    benches_of: dict[str, list[Bench]] = {}
+    for name, entry in declared.items():
+        for module in entry.get("modules", [name]):
+            benches_of.setdefault(module, []).extend(benches(name, entry))
     unknown = sorted(set(options.modules) - set(benches_of))
     if unknown or options.mutants < 1 or options.jobs < 1:
         print(

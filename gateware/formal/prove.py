@@ -46,6 +46,7 @@ PROOFS = {
     "frame_fifo": Proof(4, "yosys"),
     "km3_align": Proof(2, "slang"),
     "part_buffer": Proof(2, "slang"),
+    "rdma_regions": Proof(2, "slang"),
     "router": Proof(2, "slang"),
     "rx_fifo": Proof(2, "slang"),
     "secded_decode": Proof(11, "slang", all_cases=True),
@@ -64,6 +65,7 @@ READ_TOO = {
     "credit_giver": ["apenet_pkg", "credit_taker"],
     "dec_8b10b": ["code_8b10b_pkg", "enc_8b10b"],
     "part_buffer": ["event_pkg"],
+    "rdma_regions": ["apenet_pkg", "rdma_pkg"],
     "secded_decode": ["secded_pkg", "secded_encode"],
     "tx_ring": ["contract_pkg"],
 }

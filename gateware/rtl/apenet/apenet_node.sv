@@ -30,6 +30,7 @@ module apenet_node #(
     output logic [    LOCALS-1:0] m_axis_tlast,
     input  logic [ 44*LOCALS-1:0] m_space,
 
+    /* verilator lint_off UNUSEDSIGNAL */  // of links that there are not
     input  logic [  5:0] link_up,
     output logic [  5:0] silent,
     input  logic [  7:0] node_state,       // for all neighbours: lofamo's
@@ -39,6 +40,7 @@ module apenet_node #(
     output logic [767:0] link_tx_data,
     input  logic [  5:0] link_rx_valid,
     input  logic [767:0] link_rx_data,
+    /* verilator lint_on UNUSEDSIGNAL */
 
     output logic [2*PORTS-1:0] count_good,        // of the router, by input
     output logic [2*PORTS-1:0] drop_length,
@@ -59,10 +61,12 @@ module apenet_node #(
 );
   localparam int UP_CYCLES = 8;  // what the router let out while the link was down has come to apelink, which drops it
 
+  /* verilator lint_off UNUSEDSIGNAL */  // of links that there are not
   logic [256*PORTS-1:0] in_data;
   logic [2*PORTS-1:0] in_valid, in_ready, in_last;
   logic [128*PORTS-1:0] out_data;
   logic [PORTS-1:0] out_valid, out_ready, out_last;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [44*PORTS-1:0] out_space;
   assign in_data[256*6+:256*LOCALS] = s_axis_tdata;
   assign in_valid[12+:2*LOCALS] = s_axis_tvalid;

@@ -22,6 +22,7 @@ module apenet_router #(
     input apenet_pkg::place_t at,
     input apenet_pkg::shape_t shape,
 
+    /* verilator lint_off UNUSEDSIGNAL */  // of links that there are not
     input  logic [256*PORTS-1:0] s_axis_tdata,
     input  logic [  2*PORTS-1:0] s_axis_tvalid,
     output logic [  2*PORTS-1:0] s_axis_tready,
@@ -32,6 +33,7 @@ module apenet_router #(
     input  logic [    PORTS-1:0] m_axis_tready,
     output logic [    PORTS-1:0] m_axis_tlast,
     input  logic [ 44*PORTS-1:0] m_space,
+    /* verilator lint_on UNUSEDSIGNAL */
 
     output logic [2*PORTS-1:0] count_good,    // by input
     output logic [2*PORTS-1:0] drop_length,
@@ -47,7 +49,9 @@ module apenet_router #(
     $fatal(1, "LINKS must be 1 to 63, LOCALS must be 1 to 3 (instance %m)");
   end
 
+  /* verilator lint_off UNUSEDSIGNAL */  // of links that there are not
   logic [INPUTS-1:0] free, granted, taken, valid, last, payload;
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [9*INPUTS-1:0] words;
   logic [4*INPUTS-1:0] gives_way;
   logic [128*INPUTS-1:0] data;
@@ -102,7 +106,9 @@ module apenet_router #(
 
   for (genvar o = 0; o < PORTS; o++) begin : g_output
     // Of all ways through the crossbar those that the order of dimensions allows: from local ports and earlier dimensions, and straight on.
+    /* verilator lint_off UNUSEDSIGNAL */  // of a link that there is not
     wire [2*INPUTS-1:0] asks;
+    /* verilator lint_on UNUSEDSIGNAL */
     for (genvar i = 0; i < INPUTS; i++) begin : g_way
       localparam int CAME = i / 2;
       localparam bit ALLOWED = CAME >= 6 || o >= 6 || CAME / 2 < o / 2 || CAME == (o ^ 1);

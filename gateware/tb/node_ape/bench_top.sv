@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nodes with an Ethernet port each, joined by the two cables of a ring of two, for test_node_ape.py: what stands at either begins with a_ or b_. In place of
-// what comes by a link of a, its y+ too, the test can give it words of its own.
+// Two nodes with an Ethernet port each, joined by a cable at each link, for test_node_ape.py: what stands at either begins with a_ or b_. In place of what comes
+// by a link of a the test can give it words of its own.
 module bench_top #(
     parameter int APE_LINKS = 3
 ) (
     input logic clk,
     input logic rst,
-    input logic [1:0] cable_up,  // from a's x+ to b's x-, and from b's x+ to a's x-
+    input logic [5:0] cable_up,  // by a's link
     input logic [2:0] forges,    // a's x+, x- or y+
     input logic forged_valid,
     input logic [127:0] forged,
@@ -83,18 +83,25 @@ module bench_top #(
     input  logic [127:0] b_mem_answer_data,
     input  logic b_mem_answer_last
 );
-  // What a node sends by x+ comes to the other one's x- a cycle later, and the other way round.
+  // What a node sends by + of a dimension comes to the other one's - a cycle later, and the other way round; by y+ to y+ where there is no y-. A
+  // cable that is down brings nothing.
   logic [5:0] a_tx_valid, b_tx_valid, a_rx_valid, b_rx_valid;
   logic [767:0] a_tx_data, b_tx_data, a_rx_data, b_rx_data;
-  wire [5:0] a_up = {3'd0, forges[2], cable_up[1], cable_up[0]};
-  wire [5:0] b_up = {4'd0, cable_up[0], cable_up[1]};
-  always_ff @(posedge clk) begin
-    {a_rx_valid, a_rx_data} <= {4'd0, b_tx_valid[0], b_tx_valid[1], 512'd0, b_tx_data[127:0], b_tx_data[255:128]};
-    {b_rx_valid, b_rx_data} <= {4'd0, a_tx_valid[0], a_tx_valid[1], 512'd0, a_tx_data[127:0], a_tx_data[255:128]};
-    for (int p = 0; p < 3; p++) begin
-      if (forges[p]) {a_rx_valid[p], a_rx_data[128*p+:128]} <= {forged_valid, forged};
+  logic [5:0] a_up, b_up;
+  for (genvar p = 0; p < 6; p++) begin : g_cable
+    localparam int MATE = APE_LINKS == 3 && p == 2 ? 2 : p ^ 1;
+    if (p < APE_LINKS) begin : g_is
+      assign a_up[p] = cable_up[p] || (p == 2 && forges[2]);
+      assign b_up[MATE] = cable_up[p];
+      always_ff @(posedge clk) begin
+        {a_rx_valid[p], a_rx_data[128*p+:128]} <= {b_tx_valid[MATE] && cable_up[p], b_tx_data[128*MATE+:128]};
+        {b_rx_valid[MATE], b_rx_data[128*MATE+:128]} <= {a_tx_valid[p] && cable_up[p], a_tx_data[128*p+:128]};
+        if (p < 3 && forges[p%3]) {a_rx_valid[p], a_rx_data[128*p+:128]} <= {forged_valid, forged};
+        if (rst) {a_rx_valid[p], b_rx_valid[MATE]} <= '0;
+      end
+    end else begin : g_none
+      assign {a_up[p], a_rx_valid[p], a_rx_data[128*p+:128], b_up[p], b_rx_valid[p], b_rx_data[128*p+:128]} = '0;
     end
-    if (rst) {a_rx_valid, b_rx_valid} <= '0;
   end
 
   nanet_node #(

@@ -3,185 +3,39 @@
 
 from collections import Counter
 from ipaddress import IPv4Address
-from random import Random
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
 from common import apenet, rdma
 from common.apenet import MAGIC, Packet
-from common.bench import SHORT, Bench, pauses, random_numbers
-from common.contract import Completion, Kind
-from common.counts import ROWS
-from common.frames import FRAME_BYTES_MIN, LOCAL_IP, LOCAL_MAC, mac_number, sent_frame, udp_frame, with_fcs
-from common.host import BUS, ENTRY_BYTES, MEMORY_BYTES, PAYLOADS, RING_ENTRIES, Host
+from common.bench import SHORT
+from common.contract import Kind
+from common.frames import FRAME_BYTES_MIN, mac_number, sent_frame, udp_frame, with_fcs
+from common.host import BUS, PAYLOADS
 from common.sending import random_destination
-from common.wires import XgmiiWireSink, XgmiiWireSource
-
-TORUS = 0x2000  # registers; in that window:
-WATCH, CHANGES, INTERRUPT = 0x018, 0x030, 0x0E0
-HOST_INTERRUPT = 0x0C0  # in the host's
-CHANGE_CYCLES = 6  # until a link that goes down has the line up
-RING, SENT, MESSAGES, WINDOW = 0x140000, 0x148000, 0x150000, 0x160000  # in memory
-MESSAGE_ENTRIES = 256
-KEY, WINDOW_BYTES = 5, MEMORY_BYTES - WINDOW
-DETECTOR_PORT, DETECTOR, NODE = 6001, 17, 40  # UDP; sources
-DETECTOR_CLOP, NODE_CLOP = 1, 2
-PROCESS = 0x3C0A
-
-
-class Prefixed:
-    """Signals of one node."""
-
-    def __init__(self, top: Any, prefix: str) -> None:
-        self.clk, self.rst = top.clk, top.rst
-        self._top, self._prefix = top, prefix
-
-    def __getattr__(self, name: str) -> Any:
-        self.__dict__[name] = getattr(self._top, self._prefix + name)
-        return self.__dict__[name]
-
-
-class TorusHost(Host):
-    """found: (CLOP, source, where in memory, payload) of packets; messages: completions of what came from the torus; sent: those of the ring."""
-
-    def forget(self) -> None:
-        super().forget()
-        self.found: list[tuple[int, int, int, bytes]] = []
-        self.messages: list[Completion] = []
-        self.sent: list[tuple[int, int]] = []
-
-    def _received(self, clop: int, source: int, at: int, payload: bytes) -> None:
-        super()._received(clop, source, at, payload)
-        self.found.append((clop, source, at, payload))
-
-    def _land(self, at: int, data: bytes) -> None:
-        super()._land(at, data)
-        if MESSAGES <= at < MESSAGES + MESSAGE_ENTRIES * ENTRY_BYTES:
-            entry = Completion.read(data)
-            assert entry.sequence == len(self.messages) + 1
-            self.messages.append(entry)
-        elif SENT <= at < SENT + RING_ENTRIES * ENTRY_BYTES:
-            entry = Completion.read(data)
-            assert entry.sequence == len(self.sent) + 1
-            self.sent.append((entry.kind, entry.tag))
-
-
-class Node(Bench):
-    drives_clock = False
-
-    def __init__(self, top: Any, prefix: str, number: int, rng: Random, share: float) -> None:
-        super().__init__(Prefixed(top, prefix))
-        self.number, self.rng = number, rng
-        self.wire = XgmiiWireSource(self)
-        self.host = TorusHost(self, clops=4)
-        self.host.write_pause = pauses(rng, share)
-        self.nonce = rng.getrandbits(32)
-        self.rung = 0
-        self.tags: list[int] = []
-
-    async def set_up(self, shape: tuple[int, int, int]) -> None:
-        x, y, z = shape
-        write = self.host.registers.write
-        await self.host.set_up()
-        await write(0x020, mac_number(LOCAL_MAC))
-        await write(0x028, int(IPv4Address(LOCAL_IP)))
-        await write(0x040, 0)
-        await write(0x048, 1 | 1 << 8 | DETECTOR_CLOP << 12 | DETECTOR_PORT << 16 | DETECTOR << 32)
-        await write(TORUS + 0x008, self.number | x << 32 | y << 40 | z << 48)
-        await write(TORUS + 0x040, WINDOW)
-        await write(TORUS + 0x048, WINDOW_BYTES)
-        await write(TORUS + 0x050, self.nonce | KEY << 32 | 7 << 40)
-        await write(TORUS + 0x060, 1 - self.number | 0xFFFF << 16)
-        await write(TORUS + 0x068, 3 | 1 << 8 | NODE_CLOP << 12 | PROCESS << 16 | NODE << 32)
-        await write(TORUS + 0x0C0, MESSAGES)
-        await write(TORUS + 0x0C8, MESSAGE_ENTRIES - 1)
-        await write(TORUS + 0x088, RING)
-        await write(TORUS + 0x090, SENT)
-        await write(TORUS + 0x098, (RING_ENTRIES - 1) | (RING_ENTRIES - 1) << 32)
-        await write(TORUS + 0x080, 1)
-
-    async def post(self, *, to: int | None = None, **fields: Any) -> None:
-        """To the other node, where no place is named."""
-        while self.rung - len(self.host.sent) >= RING_ENTRIES:
-            await self.wait(20)
-        at = RING + self.rung % RING_ENTRIES * ENTRY_BYTES
-        self.rung += 1
-        self.tags.append(self.rng.getrandbits(64))
-        place = rdma.place(1 - self.number) if to is None else to
-        data = rdma.descriptor(to=place, tag=self.tags[-1], sequence=self.rung, **fields)
-        self.host.memory[at : at + ENTRY_BYTES] = data
-        await self.host.registers.write(TORUS + 0x0A0, self.rung)
-
-    async def counts(self, row: str, at: int) -> dict[str, int]:
-        names = ROWS[row]["names"]
-        return {name: await self.host.registers.read(TORUS + at + 8 * k) for k, name in enumerate(names)}
-
-    async def release(self) -> None:
-        await self.host.release()
-        await self.host.registers.write(TORUS + 0x0C8, MESSAGE_ENTRIES - 1 | len(self.host.messages) << 32)
-
-
-class Pair(Bench):
-    def __init__(self, top: Any, share: float = 0) -> None:
-        super().__init__(top)
-        self.rng = random_numbers()
-        top.cable_up.value = top.forges.value = top.forged_valid.value = 0
-        self.nodes = [Node(top, prefix, number, self.rng, share) for number, prefix in enumerate(("a_", "b_"))]
-
-    async def begin(self, shape: tuple[int, int, int] = (2, 1, 1)) -> None:
-        """shape: of the torus of which a believes to be."""
-        await self.reset(60)
-        for node in self.nodes:
-            node.host.forget()
-            await node.set_up(shape if node.number == 0 else (2, 1, 1))
-        self.dut.cable_up.value = 3
-        await self.wait(40)
-
-    async def until(self, done: Any, limit: int = 40) -> None:
-        for _ in range(limit):
-            for node in self.nodes:
-                await node.release()
-            if done():
-                return
-            await self.wait(300)
-        raise AssertionError("not within its time")
-
-    async def edges(self, line: Any, rises: list[int]) -> None:
-        """The cycles in which one that sends a message for each rising edge sends one."""
-        high = 0
-        while True:
-            await RisingEdge(self.dut.clk)
-            if int(line.value) and not high:
-                rises.append(self.cycle)
-            high = int(line.value)
-
-    async def books(self) -> None:
-        """What one node sent, by each link, the other one knows what became of it. Nothing is in flight."""
-        counts = [await node.counts("ape", 0x200) for node in self.nodes]
-        links = [[await node.counts("ape_link", 0x400 + 0x80 * link) for link in range(3)] for node in self.nodes]
-        for here, there in ((0, 1), (1, 0)):
-            sent = [links[here][link]["sent"] for link in range(3)]
-            assert (sent[2], links[there][2]["good"]) == (0, 0)
-            assert [links[there][1 - link]["good"] for link in range(2)] == sent[:2]
-            came = sum(counts[there][name] for name in ROWS["ape"]["names"][:20])
-            assert sum(sent) == counts[here]["left"] == came
-            assert counts[there]["send"] == counts[there]["forwarded"]
-            quiet = set(ROWS["ape"]["names"]) - {"landed", "events", "get", "send", "left", "forwarded"}
-            assert all(counts[there][name] == 0 for name in quiet), counts[there]
-        for k, node in enumerate(self.nodes):
-            router = [await node.counts("ape_router", 0x800 + 0x40 * port) for port in range(7)]
-            assert all(row[name] == 0 for row in router for name in row if name != "routed"), router
-            balance(counts[k], links[k], router)
-
-
-def balance(ape: dict[str, int], links: list[dict[str, int]], router: list[dict[str, int]]) -> None:
-    """The books of one node, in which nothing is in flight: docs/design/torus.md."""
-    for link, port in zip(links, router, strict=False):
-        assert sum(link[name] for name in ("good", "flagged", "crc", "cut")) == sum(port.values())
-    assert ape["left"] == sum(router[6].values())
-    came = sum(ape[name] for name in ROWS["ape"]["parts"]["packet_ends"])
-    assert sum(port["routed"] for port in router) == came + sum(link["sent"] + link["down"] for link in links)
+from common.wires import XgmiiWireSink
+from pair_bench import (
+    CHANGE_CYCLES,
+    CHANGES,
+    DETECTOR,
+    DETECTOR_CLOP,
+    DETECTOR_PORT,
+    HOST_INTERRUPT,
+    INTERRUPT,
+    KEY,
+    LINKS,
+    NODE,
+    NODE_CLOP,
+    PROCESS,
+    TORUS,
+    WATCH,
+    WINDOW,
+    WINDOW_BYTES,
+    Pair,
+    along,
+    balance,
+    mate,
+)
 
 
 @cocotb.test
@@ -278,12 +132,57 @@ async def both_send_while_detectors_do(dut: Any) -> None:
 
 
 @cocotb.test
+async def every_link_carries_both_directions(dut: Any) -> None:
+    """The other node is the next one by each link in turn: PUT, SEND and GET of both at once, all of it by that cable."""
+    pair = Pair(dut, share=0.1)
+    rng = pair.rng
+    for link in rng.sample(range(LINKS), LINKS):
+        dimension, alone = link // 2, mate(link) == link
+        nodes, place = (2, 1) if alone else (3, 1 + link % 2)
+        torus, at = along(dimension, nodes, 1), along(dimension, place, 0)
+        await pair.begin(torus, of_b=torus, at=at, cables=1 << link)
+        kept, half = [], WINDOW_BYTES // 2
+        for node in pair.nodes:
+            node.host.memory[WINDOW:] = rng.randbytes(WINDOW_BYTES)
+            kept.append(bytes(node.host.memory[WINDOW:]))
+        wanted = [bytearray(data) for data in kept]
+        packets: list[list[bytes]] = [[], []]
+        for _ in range(2 if SHORT else 5):  # to the lower half from the upper one
+            for k, node in enumerate(pair.nodes):
+                other = pair.nodes[1 - k]
+                remote = {"region": KEY, "nonce": other.nonce}
+                size, begin, offset = (
+                    rng.randint(1, 5000),
+                    half + rng.randrange(1 << 14),
+                    len(packets[k]) * 20_000 + rng.randrange(5000),
+                )
+                data = kept[k][begin : begin + size]
+                wanted[1 - k][offset : offset + size] = data
+                await node.post(kind=rdma.PUT, local=WINDOW + begin, bytes=size, offset=offset, **remote)
+                await node.post(kind=rdma.SEND, local=WINDOW + begin, bytes=size % 4000 + 1, process=PROCESS)
+                packets[1 - k].append(kept[k][begin : begin + size % 4000 + 1])
+                landing = offset + 10_000
+                wanted[k][landing : landing + size] = kept[1 - k][begin : begin + size]
+                where = {"local": KEY << rdma.OFFSET_BITS | landing, "local_nonce": node.nonce}
+                await node.post(kind=rdma.GET, bytes=size, offset=begin, **remote, **where)
+
+        def done(many: int = 2 * len(packets[0])) -> bool:
+            return all(len(node.host.messages) == many and len(node.host.found) == many // 2 for node in pair.nodes)
+
+        await pair.until(done)
+        for k, node in enumerate(pair.nodes):
+            assert node.host.memory[WINDOW:] == wanted[k]
+            assert [data for _, _, data in node.host.received] == packets[k]
+        await pair.books((link, mate(link)))
+
+
+@cocotb.test
 async def the_host_knows_of_links_and_neighbours(dut: Any) -> None:
     pair = Pair(dut)
     await pair.begin()
     here, there = pair.nodes
     read, write = here.host.registers.read, here.host.registers.write
-    assert await read(TORUS) & 0x3F == 7
+    assert await read(TORUS) & 0x3F == (1 << LINKS) - 1
     assert await read(TORUS + 0x010) == 3, "up, and not silent"
     for node in pair.nodes:
         await node.host.registers.write(TORUS + 0x018, 3000 << 32)
@@ -342,7 +241,7 @@ async def memory_is_what_a_key_and_its_pages_are(dut: Any) -> None:
     await pair.begin()
     here, there = pair.nodes
     geometry = await here.host.registers.read(TORUS)
-    assert [geometry >> at & 0xFF for at in (0, 8, 16, 24)] == [7, 16, 4, 16], "links, keys, GETs, match entries"
+    assert [geometry >> at & 0xFF for at in (0, 8, 16, 24)] == [(1 << LINKS) - 1, 16, 4, 16], "links, keys, GETs, match entries"
     assert [geometry >> at & 0xF for at in (32, 36, 40)] == [3, 2, 2], "bits of x, y, z"
     write, pages = there.host.registers.write, 2
     for entry in range(1, 4):  # the last of no region, another's page
@@ -458,7 +357,7 @@ class Forger:
     async def misroute(self, drop: str) -> None:
         """A packet that the router drops under this name, in the torus of the test below."""
         to = {"outside": {"x": 5}, "turn": {"x": 1}, "port": {"y": 2}, "hops": {"x": 2, "hops": 4}}[drop]
-        if drop == "port" and self.pair.rng.random() < 0.5:
+        if drop == "port" and (LINKS == 6 or self.pair.rng.random() < 0.5):
             to = {"port": 1}
         payload = self.pair.rng.randbytes(self.pair.rng.randrange(80))
         await self.send(apenet.packet(payload, packet_type=rdma.PUT, vc=self.pair.rng.randrange(2), **to), routed=drop)
@@ -485,13 +384,13 @@ async def every_packet_that_is_lost_has_a_name(dut: Any) -> None:
     await pair.wait(20)
     for drop in rng.sample(["hops", "outside"] * 4, 8):
         await by_x.misroute(drop)
-    # Of what the host sends: to no node, by a link that there is not, by one that is down.
-    sent = Counter({"outside": 3, "port": 4, "routed": 5})
+    # Of what the host sends: to no node, by z+, which is not there or down, by x+, which is down.
+    sent = Counter({"outside": 3, "port": 4, "routed": 5} if LINKS == 3 else {"outside": 3, "routed": 9})
     dut.cable_up.value = 2
     dut.forges.value = 0
     await pair.wait(30)
-    for name, to in (("outside", rdma.place(4)), ("port", rdma.place(0, 0, 1)), ("routed", rdma.place(1))):
-        for _ in range(sent[name]):
+    for count, to in ((3, rdma.place(4)), (4, rdma.place(0, 0, 1)), (5, rdma.place(1))):
+        for _ in range(count):
             await here.post(kind=rdma.EVENT, to=to)
     await pair.until(lambda: len(here.host.sent) == here.rung)
     await pair.wait(100)
@@ -503,7 +402,7 @@ async def every_packet_that_is_lost_has_a_name(dut: Any) -> None:
     for forger in (by_x, by_y):
         assert Counter(links[forger.link]) == Counter({name: forger.expected[name] for name in links[0]})
         assert Counter(router[forger.link]) == Counter({name: forger.routed[name] for name in router[0]})
-    assert links[0]["down"] == sent["routed"]
+    assert [link["down"] for link in links] == [5, 0, 0, 0, 0 if LINKS == 3 else 4, 0]
     assert {name: ape[name] for name in ("events", "flagged", "gap", "missed", "left")} == {**by_y.came, "left": sent.total()}
     # A link has no packet that is too long: its header is not the one that START announced.
     assert {name for name in router[0] if any(row[name] for row in router)} == set(router[0]) - {"length"}

@@ -100,6 +100,7 @@ module bench_top #(
     input logic [7:0] pause_rate,  // of memory, of 256
     input logic read_fails,
     input logic holds_entries,     // no completion is taken from the queue
+    input logic may_fault,         // completions may have no place
     input logic load,
     input logic dump,
 
@@ -172,6 +173,7 @@ module bench_top #(
     output logic [NODES*32-1:0] unreadable,
     output logic [NODES*32-1:0] refused,
     output logic [NODES*32-1:0] reply_refused,
+    output logic [NODES*32-1:0] completion_faults,
     output logic [NODES*32-1:0] stray,         // requests of the bus beyond the node's memory
     output logic [NODES*32-1:0] arrived_cycle, // the first word of a packet, last
     output logic [NODES*32-1:0] offered_cycle, // and of one that leaves
@@ -471,10 +473,12 @@ module bench_top #(
       reply_refused[32*n+:32] <= reply_refused[32*n+:32] + 32'(refuses_reply);
       gone_good[32*n+:32] <= gone_good[32*n+:32] + 32'(gone);
       gone_bad[32*n+:32] <= gone_bad[32*n+:32] + 32'(failed);
-      assert (rst || !completion_fault);
+      completion_faults[32*n+:32] <= completion_faults[32*n+:32] + 32'(completion_fault);
+      assert (rst || may_fault || !completion_fault);
       if (rst) begin
         counts[32*n*rdma_pkg::COUNTS+:32*rdma_pkg::COUNTS] <= '0;
         {missed[32*n+:32], unreadable[32*n+:32], refused[32*n+:32], reply_refused[32*n+:32], gone_good[32*n+:32], gone_bad[32*n+:32]} <= '0;
+        completion_faults[32*n+:32] <= '0;
         {is_amid, was_offered, tx_amid, tx_asks} <= '0;
         {logged[32*n+:32], payload_amid} <= '0;
       end

@@ -33,6 +33,7 @@ WINDOWS = {
     NO_PAGES: (True, True, DATA_BYTES, 0x1000),
 }
 UNKNOWN = 7
+SIZES = (1, 2, 15, 16, 17, 31, 33, 64, 255, 256, 4064, 4065, 4080, 4081, 4096, 8159, 8161)
 # SENDs: index of the entry, (process, sender, mask of its place, route, CLOP, source, whether events are counted).
 TASK, ANY_TASK, NO_TASK = 0x1234, 0x1235, 0x1233
 LOG_WORDS = 1 << 12
@@ -102,6 +103,7 @@ class RdmaBench(Bench):
             "pause_rate",
             "read_fails",
             "holds_entries",
+            "may_fault",
             "holds_payloads",
             "match_write",
             "key_write",
@@ -434,3 +436,25 @@ async def started(dut: Any) -> RdmaBench:
     bench = RdmaBench(dut)
     await bench.start()
     return bench
+
+
+async def traffic(bench: RdmaBench, messages: int, largest: int = 9000) -> None:
+    """Messages of any kind between any nodes, from and to any byte."""
+    rng = bench.rng
+    for _ in range(messages):
+        node, to = rng.randrange(NODES), rng.randrange(NODES)
+        size = min(rng.choice([rng.choice(SIZES), rng.randrange(1, 100), rng.randrange(1, largest)]), largest)
+        kind = rng.random()
+        if kind < 0.15:
+            await bench.event(node, to)
+        elif kind < 0.35:
+            await bench.send(node, to, min(size, rdma.DATA_BYTES_MAX))
+        elif kind < 0.6:
+            await bench.put(node, to, size)
+        else:
+            await bench.get(node, to, size)
+
+
+async def expire(bench: RdmaBench) -> None:
+    """Everything that is open fails."""
+    await bench.wait(2 * TICK_CYCLES + 2000)

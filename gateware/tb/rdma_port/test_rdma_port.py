@@ -14,6 +14,7 @@ from rdma_bench import (
     DATA,
     ENTRIES_PAGES,
     GETS,
+    GONE,
     NO_PAGES,
     NO_TASK,
     NODES,
@@ -21,40 +22,18 @@ from rdma_bench import (
     READ_ONLY,
     READ_WRITE,
     TASK,
-    TICK_CYCLES,
     UNKNOWN,
     WINDOWS,
     WRITE_ONLY,
     Message,
     RdmaBench,
     Sent,
+    expire,
     started,
+    traffic,
 )
 
-SIZES = (1, 2, 15, 16, 17, 31, 33, 64, 255, 256, 4064, 4065, 4080, 4081, 4096, 8159, 8161)
 STRANGER = 3  # a node that is not there: the bench sends its packets
-
-
-async def traffic(bench: RdmaBench, messages: int, largest: int = 9000) -> None:
-    """Messages of any kind between any nodes, from and to any byte."""
-    rng = bench.rng
-    for _ in range(messages):
-        node, to = rng.randrange(NODES), rng.randrange(NODES)
-        size = min(rng.choice([rng.choice(SIZES), rng.randrange(1, 100), rng.randrange(1, largest)]), largest)
-        kind = rng.random()
-        if kind < 0.15:
-            await bench.event(node, to)
-        elif kind < 0.35:
-            await bench.send(node, to, min(size, rdma.DATA_BYTES_MAX))
-        elif kind < 0.6:
-            await bench.put(node, to, size)
-        else:
-            await bench.get(node, to, size)
-
-
-async def expire(bench: RdmaBench) -> None:
-    """Everything that is open fails."""
-    await bench.wait(2 * TICK_CYCLES + 2000)
 
 
 @cocotb.test
@@ -261,11 +240,14 @@ async def what_may_not_be_read_is_not_sent(dut: Any) -> None:
     await bench.quiet()
     assert bench.all("reply_refused") == len(asked)
     assert bench.all("sent") == 0
-    await bench.send_wild(
-        rdma.get_packet(x=0, landing=landing, region=READ_ONLY, offset=0, nonce=nonce, size=10, source=rdma.place(1), number=1)
-    )
+    for offset in (0, size - 10):  # to the last byte
+        await bench.send_wild(
+            rdma.get_packet(
+                x=0, landing=landing, region=READ_ONLY, offset=offset, nonce=nonce, size=10, source=rdma.place(1), number=1
+            )
+        )
     await bench.quiet()
-    assert bench.counts()["stale"] == 1, "an answer to what was not asked for is not written"
+    assert bench.counts()["stale"] == 2, "an answer to what was not asked for is not written"
     await bench.check()
 
 
@@ -373,6 +355,34 @@ async def a_storm_of_gets_is_harmless(dut: Any) -> None:
     await bench.check()
     assert bench.counts()["requests"] == 0
     assert bench.counts()["get"] == rounds * NODES * NODES * GETS
+
+
+@cocotb.test
+async def a_reset_forgets_what_was_asked(dut: Any) -> None:
+    bench = await started(dut)
+    for node in (1, 2):
+        for _ in range(GETS):
+            await bench.get(node, 0, 8000)
+    await bench.wait_until(lambda: bench.counts()["get"] == 2 * GETS, 4000, "all have asked")
+    await bench.reset()
+    await bench.wait(2000)
+    assert (bench.all("sent"), bench.all("reply_refused"), bench.counts().total()) == (0, 0, 0)
+
+
+@cocotb.test
+async def completions_that_have_no_place_are_told_of(dut: Any) -> None:
+    """The page of a node's queue of messages is taken away, or that of its ring's completions."""
+    bench = await started(dut)
+    dut.may_fault.value = 1
+    await bench.pulse("entry_write", 1, entry_index=0, entry_data=0)
+    for event in range(1, 4):
+        await bench.event(0, 1)
+        await bench.quiet()
+        assert bench.each("completion_faults") == [0, event, 0]
+    await bench.pulse("entry_write", 2, entry_index=GONE // PAGE, entry_data=0)
+    await bench.event(2, 0)
+    await bench.quiet()
+    assert bench.each("completion_faults") == [0, 3, 1]
 
 
 @cocotb.test
