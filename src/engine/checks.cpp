@@ -9,7 +9,7 @@
 
 #include "engine/set_up.hpp"
 #include "nanet/config/read.hpp"
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/engine/kinds.hpp"
 #include "nanet/engine/processor.hpp"
 #include "nanet/engine/protocol.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "format/program.hpp"
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 
 namespace nanet::format {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "link/socket.hpp"
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {

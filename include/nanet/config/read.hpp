@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/config/refuse.hpp"
 #include "nanet/config/setting.hpp"
 #include "nanet/config/value.hpp"
 #include "nanet/setup_error.hpp"

@@ -38,6 +38,8 @@
 #include <utility>
 #include <vector>
 
+#include "nanet/setup_error.hpp"
+
 namespace nanet::config {
 
 // Name and purpose of a component. The name is that of its model in Python and in the schema.
@@ -75,6 +77,11 @@ struct Problem {
   std::string why;
   std::string suggestion;
 };
+
+// Throws it as a SetupError if there is one.
+inline void refuse_broken(const std::optional<Problem>& broken) {
+  if (broken) throw SetupError(broken->problem, broken->why, broken->suggestion);
+}
 
 // A rule between keys, and what to say where it is broken.
 struct Rule {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/engine/config.hpp"
 #include "nanet/engine/unit_facts.hpp"
 #include "nanet/flow/counters.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "device.hpp"
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/link/back_end.hpp"
 #include "nanet/setup_error.hpp"
 #include "neighbours.hpp"

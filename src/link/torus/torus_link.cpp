@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "nanet/config/refuse.hpp"
+#include "nanet/config/setting.hpp"
 #include "nanet/setup_error.hpp"
 
 namespace nanet::link {
