@@ -14,8 +14,9 @@ first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 NANET_STENCIL_SECRET=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export NANET_STENCIL_SECRET
 
-# On machines with RDMA hardware add --transports rc,sm,tcp, and check in the printed path that it is used.
-# Its port is of the job, below those that a kernel gives to whoever asks for any.
+# Between machines the edges go over RDMA hardware; where there is none, and all who reach the network are trusted, add --trust-network:
+# UCX's TCP is used then. The printed path says what is. All ranks get the same options, or none of them begins.
+# The port is of the job, below those that a kernel gives to whoever asks for any.
 # With Open MPI instead of srun: mpirun -x NANET_STENCIL_SECRET nanet stencil --ranks env ...
 srun --kill-on-bad-exit=1 nanet stencil --ranks env --rendezvous "$first:$((20000 + SLURM_JOB_ID % 12000))" \
   --size 65536 --dtype fp32 --sweeps 1000 --norm-every 100 --checkpoint field.h5 --checkpoint-every 500 --plot field.png "$@"

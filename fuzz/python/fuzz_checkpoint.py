@@ -93,7 +93,7 @@ def sealed(content: bytes) -> bytes:
     """With a digest that fits."""
     PATH.write_bytes(bytes(checkpoint.HEAD_BYTES) + content)
     with PATH.open("rb") as raw:
-        return checkpoint._head(raw) + content
+        return checkpoint._head(checkpoint._digest(raw)) + content
 
 
 def require(content: bytes, expected: object) -> None:

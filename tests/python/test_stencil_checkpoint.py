@@ -24,7 +24,7 @@ def write(path: Path, change: Callable[[Any], None]) -> None:
         file["field"] = FIELD
         change(file)
     with path.open("r+b") as raw:
-        head = checkpoint._head(raw)
+        head = checkpoint._head(checkpoint._digest(raw))
         raw.seek(0)
         raw.write(head)
 

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -119,8 +120,14 @@ def test_a_rank_that_dies_or_stands_still_ends_the_run(
     assert not any(Path(f"/proc/{rank}").exists() for rank in ranks)
 
 
-def test_the_job_script_does_what_it_says(tmp_path: Path, record_property: Record) -> None:
-    """With an srun that starts four processes on this machine, and nothing else of Slurm."""
+JOB_SCRIPT = ROOT / "examples" / "stencil_slurm.sh"
+ADVISED = re.findall(r"add (--[a-z-]+(?: [a-z]+(?:,[a-z]+)+)?)", JOB_SCRIPT.read_text())
+
+
+@pytest.mark.parametrize("advised", ["", *ADVISED])
+def test_the_job_script_does_what_it_says(tmp_path: Path, record_property: Record, advised: str) -> None:
+    """With an srun that starts four processes on this machine, and nothing else of Slurm; also with each option that its text advises."""
+    assert ADVISED
     if not can_move_tiles(record_property):
         return
     tools = {
@@ -134,7 +141,7 @@ def test_the_job_script_does_what_it_says(tmp_path: Path, record_property: Recor
         (tmp_path / name).chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI", "SLURM_"))}
     environment |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": str(os.getpid()), "SLURM_JOB_NODELIST": "x"}
-    given = [str(ROOT / "examples" / "stencil_slurm.sh"), "--size", "64", "--sweeps", "50", "--json", "out.json", "--no-progress"]
+    given = [str(JOB_SCRIPT), *advised.split(), "--size", "64", "--sweeps", "50", "--json", "out.json", "--no-progress"]
     done = subprocess.run(given, cwd=tmp_path, env=environment, capture_output=True, check=False, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())

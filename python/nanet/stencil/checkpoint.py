@@ -35,6 +35,8 @@ class Checkpoint:
     columns: int
     dtype: str
     sweeps_done: int
+    digest: str
+    """Of all that the file holds: two files with the same one are the same."""
 
     def read(self, row_begin: int, row_end: int) -> NDArray[Any]:
         """Rows of the field. Raises SetupError, also for cells that no norm and no result could say."""
@@ -51,10 +53,10 @@ class Checkpoint:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Reads what the file holds, once all of it was compared to its digest. Raises SetupError where it is none, or not as it was written."""
-    _check_digest(path)
+    digest = _checked_digest(path)
     with _opened(path, "r") as file:
         try:
-            found = _described(path, file)
+            found = _described(path, file, digest)
         except (
             AttributeError,
             KeyError,
@@ -68,7 +70,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     return found
 
 
-def _described(path: Path, file: Any) -> Checkpoint | None:
+def _described(path: Path, file: Any, digest: str) -> Checkpoint | None:
     """None: it is an HDF5 file of something else, or the field lies in another file, of which the digest says nothing."""
     import h5py
 
@@ -78,10 +80,10 @@ def _described(path: Path, file: Any) -> Checkpoint | None:
     dtype = next((name for name, one in DTYPES.items() if one == field.dtype), None)
     if not is_ours or not is_here or dtype is None or field.ndim != 2:
         return None
-    return Checkpoint(path, int(field.shape[0]), int(field.shape[1]), dtype, int(sweeps_done))
+    return Checkpoint(path, int(field.shape[0]), int(field.shape[1]), dtype, int(sweeps_done), digest)
 
 
-def _check_digest(path: Path) -> None:
+def _checked_digest(path: Path) -> str:
     """A bit that changed anywhere in the file, this head included, is seen."""
     try:
         with path.open("rb") as file:
@@ -90,7 +92,8 @@ def _check_digest(path: Path) -> None:
                 raise SetupError(
                     f"checkpoint {path} is not taken (it has no digest: an older nanet or another program wrote it) sweep again, or go on with that nanet"
                 )
-            whole = hmac.compare_digest(head, _head(file))
+            digest = _digest(file)
+            whole = hmac.compare_digest(head, _head(digest))
     except OSError as error:
         raise SetupError(
             f"checkpoint {path} cannot be opened ({error.strerror}) look at its name, and whether it is whole"
@@ -99,15 +102,20 @@ def _check_digest(path: Path) -> None:
         raise SetupError(
             f"checkpoint {path} is not as it was written (its digest differs, or it is none) give another that --checkpoint wrote"
         )
+    return digest
 
 
-def _head(file: BinaryIO) -> bytes:
-    """The head that belongs to the rest of the file."""
+def _digest(file: BinaryIO) -> str:
+    """Of all that follows the head."""
     file.seek(HEAD_BYTES)
     digest = hashlib.blake2b(digest_size=32)
     while piece := file.read(2**22):
         digest.update(piece)
-    return f"{FORMAT}\nblake2b-256 of all that follows: {digest.hexdigest()}\n".encode().ljust(HEAD_BYTES, b"\0")
+    return digest.hexdigest()
+
+
+def _head(digest: str) -> bytes:
+    return f"{FORMAT}\nblake2b-256 of all that follows: {digest}\n".encode().ljust(HEAD_BYTES, b"\0")
 
 
 def begin_checkpoint(path: Path, rows: int, columns: int, dtype: str, sweeps_done: int) -> None:
@@ -137,7 +145,7 @@ def end_checkpoint(path: Path) -> None:
     """The file takes its name, whole and on the disk: whatever ends the process, `path` is the one before or this one."""
     with _writing(path):
         with partial_of(path).open("r+b") as file:
-            head = _head(file)
+            head = _head(_digest(file))
             file.seek(0)
             file.write(head)
             file.flush()

@@ -31,6 +31,7 @@ from nanet import _core
 from nanet._core import SetupError
 from nanet.rdma import INSTALL
 from nanet.result import files
+from nanet.stencil.alike import check_alike, settings_of
 from nanet.stencil.checkpoint import begin_checkpoint, end_checkpoint, fill_checkpoint
 from nanet.stencil.cpu import (
     Start,
@@ -157,6 +158,7 @@ def sweep_as_rank(
 ) -> SweptResult | None:
     """Sweeps one rank's rows, whatever carries its edges; all ranks do the same. The result at rank 0, None elsewhere."""
     begin_s = time.perf_counter()
+    check_alike(ranks, settings_of(options, ranks_options, start))
     rank, count = ranks.rank, ranks.count
     cores = _cores_of_rank(ranks, options)
     copies = _copy_together(ranks, start, cores, options)
