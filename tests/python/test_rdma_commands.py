@@ -287,6 +287,16 @@ def test_serve_ends_in_order(number: int) -> None:
         assert target.end(number) == 0
 
 
+def test_serve_that_aborts_says_so() -> None:
+    """As UCX has it where a peer gives up while it is answered over TCP."""
+    with served() as target:
+        target.process.send_signal(signal.SIGABRT)
+        _, said = target.process.communicate(timeout=TIME_LIMIT_S)
+        assert target.process.returncode == 1
+        assert said.startswith("nanet: the region is not served any more (this process aborted, ")
+        assert said.count("\n") == 1
+
+
 def test_serve_for_a_while() -> None:
     done = nanet("serve", "--region", "r", "--size", "1MiB", "--read", "--duration", "0.1", "--spin", "--memory", "host")
     assert re.match(

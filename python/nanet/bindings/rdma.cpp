@@ -5,9 +5,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <csignal>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -227,6 +232,28 @@ Initiator::Initiator(const nb::dict& config) : worker(worker_config(config)) {
   connection.emplace(worker, converted);
 }
 
+namespace {
+
+constexpr int BROKEN = 1;  // exit code
+
+std::array<char, 512> last_words;
+std::size_t last_words_bytes = 0;
+
+void say_last_words(int) {
+  // Nothing else may be called while a process aborts.
+  (void)!::write(STDERR_FILENO, last_words.data(), last_words_bytes);
+  ::_exit(BROKEN);
+}
+
+// UCX aborts a process that has to answer a peer which is gone, and no setting that was tried says otherwise.
+void say_at_abort(const std::string& words) {
+  last_words_bytes = std::min(words.size(), last_words.size());
+  std::copy_n(words.begin(), last_words_bytes, last_words.begin());
+  std::signal(SIGABRT, say_last_words);
+}
+
+}  // namespace
+
 NB_MODULE(_rdma, module) {
   module.doc() = "Remote memory through UCX. Use it through nanet.rdma.";
   module.def("ucx_version", &rdma::ucx_version, "Of the library that is loaded.");
@@ -234,6 +261,8 @@ NB_MODULE(_rdma, module) {
              "A piece (uint8) of the benchmark's pattern, from offset_bytes (a multiple of 8) on.");
   module.def("first_difference", &first_difference, nb::arg("data"), nb::arg("seed"), nb::arg("offset_bytes"),
              "The first place in such a piece that differs; its length: none.");
+  module.def("say_at_abort", &say_at_abort, nb::arg("words"),
+             "What goes to standard error, with exit code 1, should this process abort.");
   bind_target(module);
   bind_connection(module);
   bind_rank(module);

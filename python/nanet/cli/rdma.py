@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nanet.cli.options import CsvFile, JsonFile, Out
-from nanet.rdma import TRUSTED, NotDone
+from nanet.rdma import TRUSTED, NotDone, native
 from nanet.rdma.measurement import Measurement
 from nanet.rdma.require import Require
 from nanet.result import outputs
@@ -25,6 +25,10 @@ rdma_app = typer.Typer(
     no_args_is_help=True,
     help="Remote memory: expose a region, write it, read it, measure.",
 )
+
+
+# Of UCX, which has printed why: docs/rdma.md.
+ABORTED = "the region is not served any more (this process aborted, as UCX does where a peer gives up while it is answered over TCP) serve it again"
 
 
 class Peer(StrEnum):
@@ -102,6 +106,7 @@ def serve(
         from nanet.rdma import tokens, units
         from nanet.result import files
 
+        native().say_at_abort(f"nanet: {ABORTED}\n")
         address, port = _listen_place(listen)
         token, of = tokens.read_token(token_file), memories.parse_memory(memory)
         exposure = serving.Exposure(
