@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import filled
 from nanet.bench import latency, rate, sockperf
+from nanet.loop import run as loop_run
 from nanet.loop.keys import Run
+from nanet.loop.run import Loop, loop_configs
+from nanet.machine.facts import CorePlan
 from nanet.result import files
 from nanet.result.keys.emulator import EmulatorRun
 from nanet.result.keys.engine import EngineEnd
+from nanet.run import emulate
+from nanet.soak import soak
 
 RTT = """\x1b[2;35m====> avg-rtt=8.561 (std-dev=2709.019)\x1b[0m
 sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
@@ -135,6 +140,58 @@ def test_what_says_nothing_of_the_engine_is_done_again() -> None:
     assert (step["passed"], step["failure"], step["done_again"], len(step["repeats"])) == (True, None, 2, 5)
     step = rate.try_rate(1e6, rate.RateSearch(repeats=3), lambda _: a_run(sent=1_000_000), lambda _: None)
     assert (step["passed"], step["failure"], len(step["repeats"])) == (False, "sender", rate.AGAIN_MAX + 1)
+
+
+class MadeUpEngine:
+    """An engine process that answered all."""
+
+    def __init__(self, demo: dict[str, Any]) -> None:
+        self._demo = demo
+
+    def __call__(self, *_: object) -> MadeUpEngine:
+        return self
+
+    def __enter__(self) -> MadeUpEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def reading(self) -> None:
+        pass
+
+    def stop(self) -> Any:
+        return self._demo["engine"]
+
+
+def search_of_a_soak() -> float:
+    cores = CorePlan(None, None, frozenset({0}))
+    return soak.critical_rate(*loop_configs(Loop(), cores), cores, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda: rate.run(rate.RateSearch(steps=3, repeats=1), lambda _: None),
+        lambda: latency.run(latency.LatencyBench(repeats=1), lambda _: None),
+        search_of_a_soak,
+    ],
+    ids=["rate", "latency", "soak"],
+)
+def test_a_signal_ends_the_whole_measurement(measure: Any, demo_result: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that a signal cut short is no measurement, and the command does not go on to the next one."""
+    runs: list[object] = []
+
+    def cut(*_: object, **__: object) -> dict[str, Any]:
+        runs.append(None)
+        return {**demo_result["emulator"], "stopped_early": True}
+
+    monkeypatch.setattr(emulate, "run", cut)
+    monkeypatch.setattr(loop_run, "EngineProcess", MadeUpEngine(demo_result))
+    monkeypatch.setattr(sockperf, "ping_pong", lambda *_, **__: sockperf.parse(RTT))
+    with pytest.raises(KeyboardInterrupt):
+        measure()
+    assert len(runs) == 1
 
 
 def test_sockperf_round_trips() -> None:

@@ -104,6 +104,17 @@ def test_all_were_decided_on(demo_result: dict[str, Any]) -> None:
     assert "9,969,000 decided on (31,000 shared a cell of 25 ns with a later one), 50,000 triggers" in line
 
 
+def test_a_demo_that_was_stopped_says_so(demo_result: dict[str, Any]) -> None:
+    """Before anything was sent, or in the middle of it."""
+    stopped = {**demo_result["emulator"], "stopped_early": True, "elapsed_s": 2.0}
+    nothing = judged(demo_result | {"emulator": stopped, "sent": 0, "answered": 0}, 20.0)
+    assert verdict.sentence(nothing) == "Promise broken: nothing was sent (a signal stopped it before)."
+    assert demo._early_note(demo_result | {"emulator": stopped}) == (
+        "stopped after 2.0 of 10 s (a signal arrived) only that much was checked"
+    )
+    assert demo._early_note(demo_result) is None
+
+
 @pytest.mark.parametrize("name", ["late", "out_of_range"])
 def test_a_processor_that_fell_behind_is_in_the_headline(demo_result: dict[str, Any], name: str) -> None:
     demo_result["host"]["engine_core_wait_s"] = 2.0

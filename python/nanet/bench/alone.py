@@ -41,7 +41,7 @@ def run(variant: Variant, loop: Loop, pair: VethPair, cores: CorePlan) -> Run:
         before = os.sched_getaffinity(0)
         keep_to(cores.others)
         try:
-            emulated = emulate.run(emulator_config, namespace=pair.boards.namespace)
+            emulated = emulate.run_whole(emulator_config, namespace=pair.boards.namespace)
         finally:
             keep_to(before)
         return joined(emulated, engine.stop())

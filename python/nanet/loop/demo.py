@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nanet.loop import host, l0
-from nanet.loop.keys import DemoResult
+from nanet.loop.keys import DemoResult, LoopResult
 from nanet.loop.run import Loop, loop_configs, run_loop
 from nanet.machine.facts import plan_cores
 from nanet.result import files
@@ -31,15 +31,23 @@ def demo(
     title = f"nanet demo · {loop.rate_events_per_s / 1e6:g} Mevent/s · {boards}, {loop.layout} · {where}"
     title += "" if loop.runtime == "cpu" else f" · {engine_config.processor.place()}"
     l0tp_config = l0.l0tp_config(loop.port, cores) if loop.l0 else None
-    ran = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config)
+    ran = run_loop(engine_config, emulator_config, cores, title if show else None, l0tp_config, may_be_cut=True)
     l0_note = l0.note(cores) if loop.l0 else None
-    notes = [note for note in (cores.note, l0_note, *ran["engine"]["notes"]) if note]
+    notes = [note for note in (_early_note(ran), cores.note, l0_note, *ran["engine"]["notes"]) if note]
     result: DemoResult = {**ran, "notes": notes, "tune": host.to_mend()}
     for path in {out / "demo.json", json_path or out / "demo.json"}:
         files.write_json(path, result)
     write_hlog(out / "demo.hlog", _intervals(result), note=f"nanet demo, {result['date']}")
     write_report(result, out / "demo.html")
     return result
+
+
+def _early_note(ran: LoopResult) -> str | None:
+    emulator = ran["emulator"]
+    if not emulator["stopped_early"]:
+        return None
+    of_s = emulator["config"]["duration_s"]
+    return f"stopped after {emulator['elapsed_s']:.1f} of {of_s:g} s (a signal arrived) only that much was checked"
 
 
 def exit_code(result: DemoResult, *, strict: bool) -> int:

@@ -116,18 +116,21 @@ def run_loop(
     l0tp_config: L0tpConfig | None = None,
     *,
     pair: VethPair | None = None,
+    may_be_cut: bool = False,
 ) -> LoopResult:
     """One run: engine (and L0 trigger processor) up, emulate, down; the results joined under the keys of `nanet demo --json`.
 
-    pair: engine and emulator are at its two ends; None: both here.
+    pair: engine and emulator are at its two ends; None: both here. may_be_cut: a signal ends the run early, and it has a result all the same;
+    else it raises KeyboardInterrupt.
     """
+    emulator = emulate.run if may_be_cut else emulate.run_whole
     with contextlib.ExitStack() as processes:
         l0tp = processes.enter_context(L0tpProcess(l0tp_config)) if l0tp_config is not None else None
         engine = processes.enter_context(EngineProcess(engine_config, pair.engine.namespace if pair else None))
         before, stolen_s = os.sched_getaffinity(0), host.steal_s(cores)
         keep_to(cores.others)
         try:
-            emulated = emulate.run(
+            emulated = emulator(
                 emulator_config,
                 title=title,
                 engine=engine.reading,

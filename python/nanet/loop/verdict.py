@@ -43,7 +43,8 @@ def _failures(result: LoopParts) -> list[str]:
     if wrong:
         failures.append(f"wrong answers: {books.lost_text(wrong)}")
     if result["sent"] == 0:
-        failures.append("nothing was sent")
+        stopped = result["emulator"]["stopped_early"]
+        failures.append("nothing was sent" + (" (a signal stopped it before)" if stopped else ""))
     if l0 := result["l0"]:
         failures += triggers.failures(l0, result["answered"], hosts.what_it_took(result["host"]))
     return failures

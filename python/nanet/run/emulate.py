@@ -87,6 +87,14 @@ def run(
     return {**result, "truth": truth, "stopped_early": stop.stopped}
 
 
+def run_whole(config: EmulatorConfig, **options: Any) -> EmulatorRun:
+    """`run` as a part of something longer, which a signal ends: what was cut short is no measurement. Raises KeyboardInterrupt then."""
+    result = run(config, **options)
+    if result["stopped_early"]:
+        raise KeyboardInterrupt
+    return result
+
+
 def make_result(config: EmulatorConfig, snapshot: EmulatorSnapshot) -> EmulatorResult:
     """The emulator's side of a run, as JSON keys."""
     latency, clean = Histogram.from_native(snapshot["latency"]), Histogram.from_native(snapshot["latency_clean"])
