@@ -23,6 +23,7 @@ from nanet.port.port import open as open_port
 from nanet.result.histogram import HIGHEST_NS
 
 CheckKeys = Callable[[dict[str, Any], str], None]  # of tests/conftest.py
+EXAMPLES = Path(__file__).parents[2] / "examples"
 QUIET_BUDGET = ("--budget-us", "60000000")  # of time there are no promises here: the machine may be busy
 
 
@@ -94,6 +95,28 @@ def test_run_and_emulate_as_three_would(tmp_path: Path, check_keys: CheckKeys) -
     result = json.loads((tmp_path / "tel62.json").read_text())
     check_keys(result, "emulate tel62")
     assert (result["sent"], result["lost"]) == (64_000, 0)
+
+
+def test_boards_expect_what_the_engines_settings_answer(tmp_path: Path) -> None:
+    """Another finder, other cuts, and conditions in place of the radius class."""
+    port, answers = free_ports()
+    text = (EXAMPLES / "several_rings.yaml").read_text()
+    (tmp_path / "e.yaml").write_text(text.replace(":6200", f":{port}").replace(":6300", f":{answers}"))
+    command = [sys.executable, "-m", "nanet", "run", str(tmp_path / "e.yaml")]
+    ends = ("--to", f"udp://127.0.0.1:{port}", "--answers", f"udp://127.0.0.1:{answers}", "--events", "3200", "--rate", "2e4")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline().startswith("ready: ")
+        kept = nanet("emulate", "tel62", *ends, "--engine", tmp_path / "e.yaml", *QUIET_BUDGET)
+        broken = nanet("emulate", "tel62", *ends, *QUIET_BUDGET, expect=1)
+        engine.send_signal(signal.SIGINT)
+        engine.communicate(timeout=30)
+    assert "3,200 answered" in kept.stdout
+    assert "wrong_answers" in broken.stdout
+    both = nanet("emulate", "tel62", "--engine", tmp_path / "e.yaml", "--finder", "math", expect=2)
+    assert "--engine sets it" in both.stderr
+    (tmp_path / "count.yaml").write_text(text.partition("processor:")[0] + "processor: {kind: count}\n")
+    assert "kind rich" in nanet("emulate", "tel62", "--engine", tmp_path / "count.yaml", expect=2).stderr
 
 
 def test_boards_without_engine_are_1(tmp_path: Path) -> None:

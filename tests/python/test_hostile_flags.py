@@ -27,6 +27,7 @@ DESCRIPTORS = {"--ready-fd", "--status-fd", "--control-fd"}
 # Read, or looked at when the work begins: --undo-file before anything is changed, --to before an example is copied.
 OTHER_PATHS = {
     "--config",
+    "--engine",
     "--program",
     "--programs",
     "--from",

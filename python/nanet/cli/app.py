@@ -44,6 +44,7 @@ from nanet.cli.options import (
     Topology,
     TopologyOption,
     only_with,
+    set_by,
 )
 from nanet.cli.physics import physics
 from nanet.cli.rdma import rdma_app
@@ -208,6 +209,7 @@ def run(
 
 @emulate_app.command()
 def tel62(
+    context: typer.Context,
     config: Annotated[
         Path | None, typer.Option("--config", help="YAML file with all settings; other options are then ignored.")
     ] = None,
@@ -229,20 +231,33 @@ def tel62(
     mean_hits: Annotated[float, typer.Option("--mean-hits", help="Mean hits of an electron's ring.")] = 20.0,
     noise_hits: Annotated[float, typer.Option("--noise-hits", help="Mean noise hits of an event.")] = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the events.")] = 1,
+    finder: FinderOption = "math",
+    engine: Annotated[
+        Path | None,
+        typer.Option(
+            "--engine",
+            metavar="FILE",
+            help="The engine's configuration: its finder, cuts and conditions say what answers are right.",
+        ),
+    ] = None,
     core: Annotated[int | None, typer.Option("--core", help="Core of the emulator's thread.")] = None,
     budget_us: Budget = 1000,
     json_file: JsonFile = None,
 ) -> None:
     """Readout boards: send simulated events and check the answers."""
     from nanet.config import emulator as emulator_config
+    from nanet.config import engine as engine_config
     from nanet.config.errors import validated
     from nanet.result import files
     from nanet.run import emulate
 
+    if engine is not None:
+        set_by(context, "--engine", {"finder"})
     if config is not None:
         loaded = emulator_config.load(config)
     else:
-        loaded = validated(emulator_config.EmulatorConfig, {
+        decision = {"finder": {"name": finder}} if engine is None else emulator_config.decision_of(engine_config.load(engine))
+        loaded = validated(emulator_config.EmulatorConfig, decision | {
             "boards": boards, "layout": layout.value, "destinations": to or ["udp://127.0.0.1:6200"], "answers": answers or None,
             "rate_events_per_s": rate, "duration_s": duration, "events_total": events, "burst_packets": burst,
             "events_per_packet": events_per_packet, "spill_s": spill, "pause_s": pause, "cpu_core": core,

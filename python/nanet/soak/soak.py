@@ -18,7 +18,7 @@ from pathlib import Path
 from nanet.bench import rate as rates
 from nanet.config.base import online_cores
 from nanet.config.components import Faults
-from nanet.config.emulator import EmulatorConfig
+from nanet.config.emulator import EmulatorConfig, decision_of
 from nanet.config.engine import EngineConfig, load
 from nanet.config.errors import ConfigError, validated
 from nanet.loop.keys import Run, run_of
@@ -130,12 +130,10 @@ def boards_for(engine: EngineConfig, core: int | None) -> EmulatorConfig:
         )
     if engine.processor.kind != "rich" or engine.answers is None:
         raise ConfigError(["no soak of this configuration (nothing comes back that could be checked) use kind rich with answers"])
-    decision = {name: getattr(engine.processor, name).model_dump(mode="json") for name in ("finder", "cuts")}
-    conditions = [condition.model_dump(mode="json") for condition in engine.processor.conditions]
     destinations = [link.endpoint.replace("udp://0.0.0.0:", "udp://127.0.0.1:") for link, _ in sources]
-    plain = decision | {
+    plain = decision_of(engine) | {
         "boards": len(sources), "destinations": destinations, "answers": engine.answers.endpoint, "source_id": first.source_id,
-        "first_sub_id": first.source_sub_id, "conditions": conditions, "cpu_core": core, "burst_packets": 32,
+        "first_sub_id": first.source_sub_id, "cpu_core": core, "burst_packets": 32,
         "pool_events": rates.POOL_EVENTS, "monte_carlo": SAMPLES["single"],
     }  # fmt: skip
     return validated(EmulatorConfig, plain)
