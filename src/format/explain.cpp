@@ -47,9 +47,12 @@ std::string Decoder::explain(std::span<const std::byte> whole) const {
   const Seen seen = look(*program_, whole);
   switch (refusal) {
     case Refusal::none: return {};
-    case Refusal::too_short:
+    case Refusal::too_short: {
+      const std::uint64_t least = std::max<std::uint64_t>(program_->common_bytes, seen.body->min_bytes);
       return "it has " + bytes_text(whole.size()) +
-             ", its header has more: " + bytes_text(std::max(program_->common_bytes, seen.body->min_bytes)) + " at least";
+             (seen.packet.size() < least ? ", its header has more: " + bytes_text(least) + " at least"
+                                         : ", its header says of itself that it has more");
+    }
     case Refusal::bad_length:
       return "it has " + bytes_text(whole.size()) +
              (whole.size() > program_->packet_bytes_most ? ", at most " + bytes_text(program_->packet_bytes_most) + " are allowed"

@@ -135,6 +135,33 @@ def test_the_commands(tmp_path: Path, check_keys: Any) -> None:
     assert "give one of them" in nanet("emulate", "format", "rtp", expect=2).stderr
 
 
+def test_what_of_a_recording_was_not_looked_at(tmp_path: Path) -> None:
+    """A cut file, and packets that were recorded in part, are named as a replay names them, and are no success."""
+    file = tmp_path / "made.pcap"
+    nanet("emulate", "format", "rtp", "--pcap", file, "--packets", "8", "--payload", "64")
+    whole = file.read_bytes()
+    (tmp_path / "cut.pcap").write_bytes(whole[:-30])
+    head, record = whole[:24], (len(whole) - 24) // 8
+    records = [whole[at : at + record] for at in range(24, len(whole), record)]
+    (tmp_path / "snap.pcap").write_bytes(head + b"".join(one[:8] + (50).to_bytes(4, "little") + one[12:66] for one in records))
+    assert nanet("format", "check", "rtp", file, "--quiet").stdout.endswith("passed over: 0\n")
+    cut = nanet("format", "check", "rtp", tmp_path / "cut.pcap", "--quiet", "--json", tmp_path / "cut.json", expect=1)
+    assert cut.stdout.startswith("7 packets: 7 accepted")
+    assert f"passed over: bytes_damaged {record - 30}" in cut.stdout
+    checked = json.loads((tmp_path / "cut.json").read_text())
+    assert (checked["passed_over"]["bytes_damaged"], checked["skipped"]) == (record - 30, 0)
+    assert "passed over: skipped_cut 8" in nanet("format", "check", "rtp", tmp_path / "snap.pcap", "--quiet", expect=1).stdout
+    assert "passed over: skipped_port 8" in nanet("format", "check", "rtp", file, "--port", "6201", "--quiet", expect=1).stdout
+    assert "65535" in nanet("format", "check", "rtp", file, "--port", "70000", expect=2).stderr
+
+
+def test_packets_to_no_one_are_said() -> None:
+    (port,) = free_ports(1)
+    to = f"udp://127.0.0.1:{port}"
+    done = nanet("emulate", "format", "ejfat", "--to", to, "--packets", "500", "--rate", "5000", expect=1)
+    assert "not received: tx_refused " in done.stdout
+
+
 def test_the_emulator_sends_at_its_rate() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)

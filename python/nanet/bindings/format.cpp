@@ -73,7 +73,16 @@ class PcapPackets {
                           nb::bytes(data, packet.payload.size()));
   }
 
-  std::uint64_t skipped() const { return reader_.stats().records - reader_.stats().packets; }
+  // What was passed over so far, by the names that a replay has for it.
+  nb::dict passed_over() const {
+    const link::PcapStats& stats = reader_.stats();
+    nb::dict counts;
+    counts["skipped_not_udp"] = stats.skipped_not_udp;
+    counts["skipped_fragment"] = stats.skipped_fragment;
+    counts["skipped_cut"] = stats.skipped_cut;
+    counts["bytes_damaged"] = stats.bytes_damaged;
+    return counts;
+  }
 
  private:
   link::MappedFile file_;
@@ -117,7 +126,8 @@ void bind_format(nb::module_& module) {
       .def(nb::init<const std::string&>(), nb::arg("path"))
       .def("next", &PcapPackets::next, nb::sig("def next(self) -> tuple[int, str, int, int, bytes] | None"),
            "(time_ns, from_address, from_port, to_port, payload), or None at the end.")
-      .def("skipped", &PcapPackets::skipped, "How many records were no whole UDP packets, so far.");
+      .def("passed_over", &PcapPackets::passed_over, nb::sig("def passed_over(self) -> dict[str, int]"),
+           "What gave no packet so far, by name: records, and bytes at the end that are no whole record.");
 }
 
 }  // namespace nanet::bindings

@@ -41,20 +41,21 @@ def list_formats(json_file: JsonFile = None) -> None:
 def check(
     declaration: NameOrFile,
     recording: Annotated[Path | None, typer.Argument(metavar="[PCAP]", help="A recording: what each of its packets means.")] = None,
-    port: Annotated[int, typer.Option("--port", help="Packets to this UDP port only; 0: all.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Packets to this UDP port only; 0: all.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Totals only.")] = False,
     fields: Annotated[bool, typer.Option("--fields", help="The fields of each packet, too.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Check a declaration, and the packets of a recording by it.
 
-    Exits with 1 when a packet is refused, or there is none.
+    Exits with 1 when a packet is refused, there is none, or the recording has only a part of one.
     """
     from nanet.config import formats
     from nanet.config.errors import ConfigError
     from nanet.format.check import Totals
     from nanet.format.check import check as check_packets
     from nanet.result import files
+    from nanet.result.books import lost_text
 
     try:
         declared = formats.load(declaration)
@@ -72,6 +73,7 @@ def check(
         **files.base("format check"), "format": declared.name, "declaration": declared.keys(), "packets": totals.packets,
         "accepted": totals.accepted, "refused": dict(totals.refused), "streams": len(totals.streams), "units": len(totals.units),
         "payload_bytes": totals.payload_bytes, "events": totals.events, "skipped": totals.skipped,
+        "passed_over": totals.passed_over,
     }  # fmt: skip
     files.write_json(json_file, result)
     if recording is None:
@@ -79,8 +81,8 @@ def check(
         return
     why = ", ".join(f"{count:,} {name}" for name, count in sorted(totals.refused.items())) or "none"
     print(f"{totals.packets:,} packets: {totals.accepted:,} accepted, refused: {why}; {len(totals.streams):,} streams,"
-          f" {len(totals.units):,} units, {totals.payload_bytes:,} bytes of payload; {totals.skipped:,} records were no UDP packets", flush=True)  # fmt: skip
-    raise typer.Exit(0 if totals.packets and totals.accepted == totals.packets else 1)
+          f" {len(totals.units):,} units, {totals.payload_bytes:,} bytes of payload; passed over: {lost_text(totals.passed_over)}", flush=True)  # fmt: skip
+    raise typer.Exit(0 if totals.packets and totals.accepted == totals.packets and not totals.parts() else 1)
 
 
 def _line(one: Checked, declared: DeclaredFormat) -> str:
@@ -174,6 +176,7 @@ def emulate_format(
     from nanet.config.errors import ConfigError
     from nanet.format import make
     from nanet.result import files
+    from nanet.result.books import lost_text
     from nanet.run import replay as player
 
     if (to is None) == (pcap is None):
@@ -200,4 +203,10 @@ def emulate_format(
     files.write_json(json_file, result)
     print(f"{made.sent:,} packets of {declared.name} to {to or pcap}: {made.valid:,} made, {made.dropped:,} dropped, {made.duplicated:,} sent twice,"
           f" {made.reordered:,} out of order, {made.damaged:,} damaged", flush=True)  # fmt: skip
-    raise typer.Exit(1 if result["tx_refused"] or result["tx_dropped"] else 0)
+    if played is None:
+        return
+    if failed := player.not_arrived(played):
+        print(f"not received: {lost_text(failed)}", flush=True)
+    if played["stopped_early"]:
+        print(f"stopped after {played['packets_sent']:,} packets (a signal arrived)", flush=True)
+    raise typer.Exit(1 if failed or played["stopped_early"] else 0)

@@ -13,6 +13,8 @@ from nanet.config.formats import DeclaredFormat
 
 __all__ = ["Checked", "Totals", "check"]
 
+PARTS = ("skipped_fragment", "skipped_cut")  # records with only a part of a packet
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -38,7 +40,16 @@ class Totals:
     streams: set[int] = field(default_factory=set)
     units: set[tuple[int, int]] = field(default_factory=set)
     refused: Counter[str] = field(default_factory=Counter)
-    skipped: int = 0
+    passed_over: Counter[str] = field(default_factory=Counter)  # by the names that a replay has for it
+
+    @property
+    def skipped(self) -> int:
+        """Records that were no whole UDP packets."""
+        return sum(self.passed_over[name] for name in ("skipped_not_udp", *PARTS))
+
+    def parts(self) -> bool:
+        """Whether the recording has packets of which it lacks a part."""
+        return any(self.passed_over[name] for name in (*PARTS, "bytes_damaged"))
 
     def add(self, one: Checked) -> None:
         """Counts a packet."""
@@ -63,6 +74,7 @@ def check(declared: DeclaredFormat, recording: Path, totals: Totals, *, port: in
     while (packet := packets.next()) is not None:
         time_ns, _, _, to_port, payload = packet
         if port and to_port != port:
+            totals.passed_over["skipped_port"] += 1
             continue
         refusal, meaning = decoder.decode(payload)
         one = Checked(
@@ -71,4 +83,4 @@ def check(declared: DeclaredFormat, recording: Path, totals: Totals, *, port: in
         totals.add(one)
         number += 1
         yield one
-    totals.skipped = packets.skipped()
+    totals.passed_over.update(packets.passed_over())

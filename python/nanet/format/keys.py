@@ -34,6 +34,7 @@ class CheckResult(Base):
     payload_bytes: Annotated[int, "of accepted packets"]
     events: Annotated[int, "in accepted packets"]
     skipped: Annotated[int, "records of the recording that were no whole UDP packets"]
+    passed_over: Annotated[dict[str, int], "what of the recording was not looked at, by name as in `nanet replay`"]
 
 
 class EmulateResult(Base):

@@ -120,6 +120,12 @@ def run(options: ReplayOptions) -> ReplayResult:
         }
 
 
+def not_arrived(result: ReplayResult) -> Counts:
+    """What was not sent, or sent to no one, by name."""
+    sending = {"tx_dropped": result["tx_dropped"], "tx_refused": result["tx_refused"]}
+    return {name: count for name, count in sending.items() if count}
+
+
 def passed_over(result: ReplayResult) -> Counts:
     """What of the recording could not be played, by name."""
     played = ("records", "meps", "events", "hits")
@@ -132,6 +138,5 @@ def sentence(result: ReplayResult) -> str:
         f"{result['packets_sent']:,} packets ({result['events_sent']:,} events) in {result['elapsed_s']:.3f} s, "
         f"{result['packets_per_s']:,.0f} packets/s, {result['events_per_s']:,.0f} events/s"
     )
-    sending = {"tx_dropped": result["tx_dropped"], "tx_refused": result["tx_refused"]}
-    lost = {name: count for name, count in sending.items() if count} | passed_over(result)
+    lost = not_arrived(result) | passed_over(result)
     return text + ("; " + ", ".join(f"{name} {count:,}" for name, count in lost.items()) if lost else "")

@@ -99,6 +99,10 @@ TEST(Decoder, SpeadWithoutOptionalItemsAndWithoutNeededOnes) {
   EXPECT_EQ(decoded(decoder, spead_packet({{1, 7}, {3, 0}, {4, 0}, {6, 2}}, 0)).flags, Packet::stop);
   EXPECT_EQ(decoded(decoder, spead_packet({{1, 7}, {3, 0}, {4, 8}}, 8)).unit_bytes, 0u);
   EXPECT_EQ(refusal(decoder, spead_packet({{1, 7}, {3, 0}}, 8)), Refusal::item_missing);
+  Bytes endless = spead_packet({{1, 7}, {3, 0}}, 8);
+  endless[6] = endless[7] = std::byte{0xFF};  // the number of items
+  EXPECT_EQ(refusal(decoder, endless), Refusal::too_short);
+  EXPECT_EQ(decoder.explain(endless), "it has 32 bytes, its header says of itself that it has more");
   EXPECT_EQ(refusal(decoder, spead_packet({{1, 7}, {3, 0}, {4, 9}}, 8)), Refusal::payload_too_long);
   Bytes elsewhere = spead_packet({{1, 7}, {3, 0}, {4, 8}}, 8);
   elsewhere[8] &= std::byte{0x7F};
