@@ -108,7 +108,8 @@ void check_usable(const std::string& name, const format::Facts& facts) {
     throw SetupError("links cannot have protocol " + name, why, suggestion);
   };
   if (!facts.has_events && !facts.has_unit) {
-    refuse("its declaration says neither events nor units", "add events: or unit: to it, or choose protocol raw");
+    refuse("its declaration says neither events nor units, so it is for nanet format alone",
+           "add events: or unit: to it, or choose protocol raw, which keeps packets whole");
   }
   if (!facts.has_events) return;
   if (facts.stream_bits > kStreamBits) {

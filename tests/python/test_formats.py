@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 from collections import Counter
 from pathlib import Path
@@ -206,13 +207,23 @@ def engine(protocol: str, **more: object) -> dict[str, object]:
     } | more  # fmt: skip
 
 
+def test_the_page_says_which_formats_links_take() -> None:
+    """Those of its list cannot be the protocol of a link, and all others can."""
+    page = (ROOT / "docs" / "declared-formats.md").read_text(encoding="utf-8")
+    (line,) = (line for line in page.splitlines() if line.startswith("Not for links: "))
+    named = set(re.findall(r"`([^`]+)`", line.partition(".")[0]))
+    for name in formats.shipped_names():
+        declared = formats.load(name).declaration
+        assert bool(declared.unit or declared.events) == (name not in named), name
+
+
 def test_links_take_declared_formats_with_events_or_units() -> None:
     mgp = formats.load(MGP).keys()
     config = validated(EngineConfig, engine("mine", formats={"mine": mgp}))
     assert config.links[0].protocol == "mine"
     assert config.raw_links() == set()
     assert list(validated(EngineConfig, engine("ejfat")).formats) == ["ejfat"]
-    with pytest.raises(ConfigError, match="its declaration says neither events nor units"):
+    with pytest.raises(ConfigError, match=r"its declaration says neither events nor units, so it is for nanet format alone\)"):
         validated(EngineConfig, engine("rtp"))
     with pytest.raises(ConfigError, match="'nobody' is not allowed"):
         validated(EngineConfig, engine("nobody"))
