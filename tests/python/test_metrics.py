@@ -477,6 +477,16 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(served: tuple[st
         MetricsServer(config(metrics={"endpoint": endpoint}))
 
 
+def test_ipv6_addresses_stand_in_brackets() -> None:
+    endpoint = f"http://[::1]:{unused_port(socket.SOCK_STREAM)}"
+    with MetricsServer(config(metrics={"endpoint": endpoint})) as server:
+        server.serve(MadeUpEngine())
+        assert get(f"{endpoint}/health")[0] == 200
+    for wrong in ("::1", "[::1::2]", "[127.0.0.1]", "[]"):
+        with pytest.raises(ConfigError, match=r"write it as http://ADDRESS:PORT, for example .* or http://\[::1\]:9400"):
+            config(metrics={"endpoint": f"http://{wrong}:9400"})
+
+
 def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"no metrics at http://192\.0\.2\.1:9400 \(cannot assign requested address\)"):
         MetricsServer(config(metrics={"endpoint": "http://192.0.2.1:9400"}))

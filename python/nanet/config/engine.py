@@ -9,6 +9,7 @@ native engine sees.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -100,26 +101,34 @@ class Run(Model):
 
 def check_http_endpoint(url: str) -> str:
     """`http://ADDRESS:PORT`, no path. Whether the address is one of this machine shows when it is bound, before anything starts."""
-    match = re.fullmatch(r"http://([A-Za-z0-9.-]{1,253}):([0-9]{1,5})/?", url)
-    if match is None or not 1 <= int(match[2]) <= 65535:
+    match = re.fullmatch(r"http://([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})/?", url)
+    if match is None or not 1 <= int(match[2]) <= 65535 or (match[1][0] == "[" and not _is_ipv6(match[1][1:-1])):
         raise problem(
             f"endpoint '{url}' is not usable", "metrics are served over HTTP, on an address and a port from 1 to 65535",
-            "write it as http://ADDRESS:PORT, for example http://127.0.0.1:9400",
+            "write it as http://ADDRESS:PORT, for example http://127.0.0.1:9400 or http://[::1]:9400",
         )  # fmt: skip
     return f"http://{match[1]}:{int(match[2])}"
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return bool(ipaddress.IPv6Address(text))
+    except ValueError:
+        return False
 
 
 class Metrics(Model):
     """What a monitoring system reads while the engine runs. There is no authentication: choose an address that only it can reach."""
 
     endpoint: Annotated[str, AfterValidator(check_http_endpoint)] = setting(
-        ..., "Where /metrics (Prometheus) and /health are served: http://ADDRESS:PORT; http://0.0.0.0:PORT: on every address"
+        ...,
+        "Where /metrics (Prometheus) and /health are served: http://ADDRESS:PORT, an IPv6 address in brackets; http://0.0.0.0:PORT: on every IPv4 address",
     )
 
     def address(self) -> tuple[str, int]:
         """Host and port of the endpoint."""
         host, _, port = self.endpoint.removeprefix("http://").rpartition(":")
-        return host, int(port)
+        return host.strip("[]"), int(port)
 
 
 class EngineConfig(Model):

@@ -43,7 +43,7 @@ class PageServer:
     def __init__(self, address: tuple[str, int]) -> None:
         """Raises OSError when the address cannot be had."""
         self.pages: Mapping[str, Page] = {}
-        self._listener = socket.socket()
+        self._listener = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         self._woken, self._wakes = os.pipe()
         try:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
