@@ -231,6 +231,9 @@ def test_nearest() -> None:
         ({"detectors": {}, "rate_events_per_s": 0}, "detectors, but rate_events_per_s is 0"),
         ({"detectors": {}, "destinations": []}, "detectors or decisions without destinations"),
         ({"decisions": "udp://127.0.0.1:6200"}, "decisions and another endpoint are both udp://127.0.0.1:6200"),
+        ({"finder": {"name": "alma"}}, "finder.name: 'alma' is not allowed (it must be one of math, "),
+        ({"finder": {"name": "alma"}}, "did you mean 'almagest'?"),
+        ({"finder": {"hits_min": 5}}, "missing key 'name' in finder (it says which kind it is) add 'name: ...'"),
     ],
 )
 def test_emulator_mistakes(change: dict[str, Any], expected: str) -> None:

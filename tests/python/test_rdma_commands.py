@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -279,6 +280,12 @@ def test_a_signal_ends_a_transfer_between_two_slices(tmp_path: Path, file: Path,
         with pytest.raises(rdma.NotDone, match="stopped by a signal"):
             transfer.get(remote(target.place), tmp_path / "got")
         assert not list(tmp_path.glob("got*"))
+
+
+def test_a_full_disk_is_no_matter_of_permissions(tmp_path: Path) -> None:
+    for number, expected in ((errno.ENOSPC, "make room, or give a file elsewhere"), (errno.EACCES, "fix its permissions")):
+        with pytest.raises(SetupError, match=expected), transfer._openable(tmp_path / "got"):
+            raise OSError(number, os.strerror(number))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

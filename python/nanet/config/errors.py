@@ -160,8 +160,19 @@ def _line(model: type[BaseModel], error: dict[str, Any]) -> str:
         if all(name.isdigit() for name in names):
             suggestion = suggestion.replace("'", "")  # a number in quotes is none
         return f"{path}: {value} is not allowed (it must be one of {', '.join(names)}) {suggestion}"
+    if kind.startswith("union_tag"):
+        return _line_of_tag(path, context)
     why = SHAPES.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
     return f"{path or name}: {value} is not allowed ({why}) it means: {_lower(_about(model, location))}"
+
+
+def _line_of_tag(path: str, context: dict[str, Any]) -> str:
+    """Of a table that one of its keys makes one of several kinds, such as a finder by its name."""
+    key = str(context["discriminator"]).strip("'")
+    if "tag" not in context:
+        return f"missing key '{key}' in {path} (it says which kind it is) add '{key}: ...'"
+    tag, known = str(context["tag"]), re.findall(r"'([^']*)'", str(context["expected_tags"]))
+    return f"{path}.{key}: {_short(tag)} is not allowed (it must be one of {', '.join(known)}) {nearest(tag, known)}"
 
 
 def _about(model: type[BaseModel], location: Location) -> str:

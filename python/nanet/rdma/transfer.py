@@ -165,4 +165,6 @@ def _openable(file: Path) -> Iterator[None]:
     except outputs.OutputError as error:
         raise SetupError(str(error)) from None
     except OSError as error:
+        if error.errno in outputs.FULL:
+            raise SetupError(f"{file} cannot be written ({error.strerror}) make room, or give a file elsewhere") from None
         raise SetupError(f"{file} cannot be used ({error.strerror}) give another file, or fix its permissions") from None

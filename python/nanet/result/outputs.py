@@ -26,6 +26,7 @@ __all__ = ["Output", "OutputError", "append", "begin_named", "end_named", "pin",
 
 STREAM = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/self/fd/\d+")  # links of the system's own
 NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)  # from O_TMPFILE, by kernel and file system
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MODE = 0o666
 
 
@@ -302,7 +303,7 @@ def _refused(path: Path) -> Iterator[None]:
 
 
 def _suggestion(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in FULL:
         return "make room, or name a file elsewhere"
     return "name another file"
 
