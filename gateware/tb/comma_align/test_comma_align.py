@@ -13,6 +13,7 @@ from common.code_8b10b import CONTROL, K28_1, K28_5, K28_7, Symbol
 SYMBOLS = PARAMETERS.get("SYMBOLS", 4)
 COMMAS = PARAMETERS.get("COMMAS", 8)
 WIDTH = 10 * SYMBOLS
+K28_5_BITS = [code_8b10b.CODES[disparity][K28_5] for disparity in (-1, 1)]
 LATENCY_WORDS = 4  # from the word that has the first bit to m_codes
 
 
@@ -43,8 +44,11 @@ class Lane:
         return came
 
     def cut(self, bits: str, slip: int) -> str:
-        """With so many strange bits before them."""
-        return "".join(self.rng.choice("01") for _ in range(slip)) + bits
+        """With so many strange bits before them, which make no comma with the zeros before."""
+        while True:
+            strange = "".join(self.rng.choice("01") for _ in range(slip))
+            if not any(comma in "0" * 9 + strange for comma in K28_5_BITS):
+                return strange + bits
 
     @property
     def state(self) -> tuple[int, int]:
