@@ -125,7 +125,8 @@ TEST(Lofamo, TheDriverIsWokenAndSeesWhatHasChanged) {
     for (std::size_t port = 0; port < 2; ++port) {
       const NeighbourState& direct = torus.node(n).neighbour(port);
       const std::uint64_t read = torus.node(n).registers().changes().neighbours >> 10 * port & 0x3FF;
-      EXPECT_EQ(read, 1u | (direct.is_silent ? 2u : 0u) | (direct.is_host_silent ? 4u : 0u) | direct.says << 3) << n << ' ' << port;
+      EXPECT_EQ(read, 1u | (direct.is_silent ? 2u : 0u) | (direct.is_host_silent ? 4u : 0u) | std::uint32_t{direct.says} << 3)
+          << n << ' ' << port;
     }
   }
 }
