@@ -166,14 +166,12 @@ void add_counts(nb::dict& dict, const torus::RdmaCounts& counts) {
 
 nb::list registers_of(const torus::RdmaNode& node) {
   nb::list groups;
-  nb::dict counts;
-  const auto& table = link::kTorusCounterTable;
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    counts[nb::str(table[k].name.data())] = node.registers().counters()[k];
-    if (k + 1 < table.size() && table[k + 1].group == table[k].group && table[k + 1].port == table[k].port) continue;
-    groups.append(nb::make_tuple(nb::str(table[k].group.data()), table[k].port, counts));
-    counts = nb::dict();
-  }
+  link::for_each_torus_group([&](const link::TorusCounter& first, std::size_t begin, std::size_t end) {
+    nb::dict counts;
+    for (std::size_t k = begin; k < end; ++k)
+      counts[nb::str(link::kTorusCounterTable[k].name.data())] = node.registers().counters()[k];
+    groups.append(nb::make_tuple(nb::str(first.group.data()), first.port, counts));
+  });
   return groups;
 }
 

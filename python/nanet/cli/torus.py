@@ -223,7 +223,7 @@ def torus_serve(
             "shape": torus.shape, "wire_cycles": wire_cycles, "threads": torus.threads, "cycles": torus.cycle,
             "busy_s": torus.busy_s, "puts": {"count": puts.count, "min": puts.min, "mean": puts.mean, "max": puts.max},
             "nodes": [torus.counters(node) for node in range(torus.size)],
-            "registers": [{"messages": one["messages"], "links": one["links"], "router": one["router"]} for one in nodes],
+            "registers": [*nodes],
             "books": {
                 "injected": books.injected, "delivered": books.delivered, "losses": books.losses, "unexplained": books.unexplained,
             },

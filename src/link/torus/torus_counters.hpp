@@ -39,4 +39,17 @@ inline constexpr std::array<TorusCounter, kTorusCounters> kTorusCounterTable = [
   return table;
 }();
 
+// Its groups in their order: take(their first counter, its place in the table, the place after their last one).
+template <class Take>
+void for_each_torus_group(Take&& take) {
+  const auto is_of = [](const TorusCounter& one, const TorusCounter& first) {
+    return one.group == first.group && one.port == first.port;
+  };
+  for (std::size_t begin = 0, end = 0; begin < kTorusCounters; begin = end) {
+    const TorusCounter& first = kTorusCounterTable[begin];
+    while (end < kTorusCounters && is_of(kTorusCounterTable[end], first)) ++end;
+    take(first, begin, end);
+  }
+}
+
 }  // namespace nanet::link

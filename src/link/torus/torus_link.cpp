@@ -6,6 +6,7 @@
 #include <ctime>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "nanet/config/setting.hpp"
 #include "nanet/setup_error.hpp"
@@ -343,13 +344,13 @@ std::uint64_t TorusLink::unacknowledged(bool has_ended) const {
 
 // What the node's registers say, a group for its messages, each link and each port of its router.
 void TorusLink::add_registers(std::vector<NicCounts>& all) const {
-  for (std::size_t k = 0; k < kTorusCounters; ++k) {
-    const TorusCounter& counter = kTorusCounterTable[k];
-    const std::optional<std::uint32_t> port = counter.port >= 0 ? std::optional<std::uint32_t>(counter.port) : std::nullopt;
-    if (k == 0 || kTorusCounterTable[k - 1].group != counter.group || kTorusCounterTable[k - 1].port != counter.port)
-      all.push_back({std::string(counter.group), port, {}});
-    all.back().counts.emplace_back(counter.name, host_.registers[k].load(std::memory_order_relaxed));
-  }
+  for_each_torus_group([&](const TorusCounter& first, std::size_t begin, std::size_t end) {
+    NicCounts group{std::string(first.group), {}, {}};
+    if (first.port >= 0) group.port = static_cast<std::uint32_t>(first.port);
+    for (std::size_t k = begin; k < end; ++k)
+      group.counts.emplace_back(kTorusCounterTable[k].name, host_.registers[k].load(std::memory_order_relaxed));
+    all.push_back(std::move(group));
+  });
 }
 
 std::vector<NicCounts> TorusLink::nic_counts() const {
