@@ -7,7 +7,7 @@
 add_executable(nanet_test_headers "${PROJECT_SOURCE_DIR}/tests/unit/headers.cpp")
 target_link_libraries(nanet_test_headers PRIVATE nanet_options nanet_highway GTest::gtest_main)
 target_compile_features(nanet_test_headers PRIVATE cxx_std_20)
-target_compile_options(nanet_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_options(nanet_test_headers PRIVATE $<$<CONFIG:Release>:-Og>)
 target_precompile_headers(nanet_test_headers PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/headers.hpp")
 
 # nanet_unit_tests(NAME [NO_THREADS] [SLOW] [OPTIMISED] [SHARDS N] [LOCK OF] [MORE...]): program test_NAME from tests/unit/NAME, linked to nanet_NAME if there is one
@@ -30,7 +30,7 @@ function(nanet_unit_tests name)
   if(arg_OPTIMISED)
     target_precompile_headers(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/headers.hpp")
   else()
-    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
     target_precompile_headers(test_${name} REUSE_FROM nanet_test_headers)
   endif()
   # g++ takes the counting operator delete of allocation_count.hpp for one that does not belong to operator new.
@@ -50,7 +50,7 @@ function(nanet_unit_tests name)
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
     set(test unit.${name})
-    set(environment "")
+    set(environment UCX_MEM_BISTRO_GRACE_DURATION=1ms)  # as in tests/conftest.py
     if(arg_SHARDS GREATER 1)
       set(test unit.${name}.${shard})
       list(APPEND environment "GTEST_TOTAL_SHARDS=${arg_SHARDS}" "GTEST_SHARD_INDEX=${shard}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 import shutil
 import signal
@@ -36,6 +37,11 @@ def check_keys() -> Callable[[Mapping[str, Any], str], None]:
         assert list(json_page.differences(result, json_page.type_of(section[1]))) == []
 
     return check
+
+
+# UCX patches some ten functions of libc as it is loaded, and after each gives other threads 50 ms to leave it. Hundreds of processes of the tests
+# load it, when they have one thread.
+os.environ.setdefault("UCX_MEM_BISTRO_GRACE_DURATION", "1ms")
 
 
 def pytest_configure(config: pytest.Config) -> None:
