@@ -178,7 +178,7 @@ void Emulator::send_and_receive() {
       if (tel62_->finished()) return;
     }
     if (detectors_) detectors_->turn(boards_ns(now_ns), now_ns);
-    if (!receive_once()) rest(now_ns, tel62_ ? start_ns_.load() + tel62_->next_due_ns() : last_ns);
+    if (!receive_once() && !detectors_) rest(now_ns, tel62_ ? start_ns_.load() + tel62_->next_due_ns() : last_ns);
   }
 }
 
@@ -192,13 +192,12 @@ void Emulator::drain() {
   while (true) {
     const std::uint64_t now_ns = look();
     if (now_ns >= drained_ns(began_ns, heard_ns)) return;
-    if (receive_once()) {
-      quiet_since_ns = heard_ns = now_ns;
-    } else {
-      rest(now_ns, now_ns + kMarkerEveryNs);
-    }
+    const bool heard = receive_once();
+    if (heard) quiet_since_ns = heard_ns = now_ns;
     if (detectors_ && !detectors_->finished(tel62_->packets_sent())) {
       if (detectors_->turn(boards_ns(now_ns), now_ns)) quiet_since_ns = now_ns;
+    } else if (!heard) {
+      rest(now_ns, now_ns + kMarkerEveryNs);
     }
     if (events_answered() == events_sent()) {
       if (now_ns > quiet_since_ns + quiet_ns) return;
@@ -241,17 +240,17 @@ bool Emulator::receive_once() {
   return true;
 }
 
-// Sleeps a little, or until an answer comes, where nothing is due for long enough that waking up late delays no packet.
+// Sleeps a little, or until an answer comes, where nothing is due for long enough that waking up late delays no packet. Decisions wake no one.
 void Emulator::rest(std::uint64_t now_ns, std::uint64_t due_ns) {
-  if (detectors_ || decisions_ || now_ns < std::max(last_send_ns_, last_heard_ns_) + kAwakeNs || due_ns < now_ns + 3 * kRestNs)
-    return;
+  if (now_ns < std::max(last_send_ns_, last_heard_ns_) + kAwakeNs || due_ns < now_ns + 3 * kRestNs) return;
   answers_link().wait(kRestNs);
   stalls_.skip_to(flow::clock_now_ns());
 }
 
 bool Emulator::receive_decisions() {
   if (!decisions_ || decisions_->receive(look()) == 0) return false;
-  decisions_->check(look());
+  last_heard_ns_ = look();
+  decisions_->check(last_heard_ns_);
   return true;
 }
 
