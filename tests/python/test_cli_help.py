@@ -118,22 +118,6 @@ def test_the_command_alone_is_made_that_a_command_line_names() -> None:
     }
 
 
-def test_numpy_starts_no_threads_of_its_own() -> None:
-    """They spin, a core each, before they sleep: of an engine's cores too."""
-    script = """import os, sys
-from nanet.cli import main
-sys.argv = ["nanet", "--version"]
-try:
-    main()
-except SystemExit:
-    import numpy
-    print(len(os.listdir("/proc/self/task")))
-"""
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == "1"
-
-
 def test_what_a_build_does_not_say_is_unknown() -> None:
     info = {"compiler": "g++ 12.2.0", "simd": "AVX2", "back_ends": {"udp": True, "cuda": False}}
     assert build.of_info("1.2", info).lines() == [

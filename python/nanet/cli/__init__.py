@@ -40,9 +40,6 @@ def main() -> None:
 
 
 def _run() -> None:
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # else NumPy starts a thread a core, which spin at first and have nothing to do
     from nanet.cli.app import app
     from nanet.cli.named import named
     from nanet.config.errors import ConfigError
