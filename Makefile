@@ -22,6 +22,7 @@ GATEWARE_TESTS := $(GATEWARE_VENV)/bin/python gateware/run_tests.py
 # ThreadSanitizer of older compilers cannot place its memory where the kernel randomises addresses widely.
 NO_ASLR = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
 export HYPOTHESIS_STORAGE_DIRECTORY := build/hypothesis
+unexport PYTHONDONTWRITEBYTECODE  # of container images: each of the processes that tests start would compile all modules again
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 
 # A compiler cache is used where there is one, for everything that is compiled here. The build folders differ, what is compiled does not.

@@ -19,6 +19,8 @@ import pytest
 from nanet import rdma
 from nanet.machine.gpu_driver import ask_driver
 
+# Of the processes that tests start: NumPy's threads for large matrices, which are not used here, spin before they sleep.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 json_page = importlib.import_module("make_json_page")  # which knows the types of the results

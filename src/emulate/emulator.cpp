@@ -18,7 +18,9 @@ constexpr std::uint64_t kSilenceNs = 5'000'000'000;        // a stopped engine i
 constexpr std::uint64_t kDrainLongestNs = 30'000'000'000;  // and what never stops to answer is not
 constexpr std::uint64_t kSettleNs = 1'000'000;             // from the start markers to the start of the run
 constexpr std::uint64_t kGiveUpNs = 100'000'000;           // an answer that took longer is not waited for
-constexpr double kUnpacedRate = 10e6;                      // event times of a run that goes as fast as it can
+constexpr std::uint64_t kAwakeNs = 10'000'000;  // after what was sent or came last: an answer in flight finds the thread awake
+constexpr std::uint64_t kRestNs = 1'000'000;
+constexpr double kUnpacedRate = 10e6;  // event times of a run that goes as fast as it can
 
 Schedule make_schedule(const EmulatorConfig& config) {
   const std::uint32_t per_packet = config.events_per_packet;
@@ -176,7 +178,7 @@ void Emulator::send_and_receive() {
       if (tel62_->finished()) return;
     }
     if (detectors_) detectors_->turn(boards_ns(now_ns), now_ns);
-    receive_once();
+    if (!receive_once() && !detectors_) rest(now_ns, tel62_ ? start_ns_.load() + tel62_->next_due_ns() : last_ns);
   }
 }
 
@@ -190,9 +192,12 @@ void Emulator::drain() {
   while (true) {
     const std::uint64_t now_ns = look();
     if (now_ns >= drained_ns(began_ns, heard_ns)) return;
-    if (receive_once()) quiet_since_ns = heard_ns = now_ns;
+    const bool heard = receive_once();
+    if (heard) quiet_since_ns = heard_ns = now_ns;
     if (detectors_ && !detectors_->finished(tel62_->packets_sent())) {
       if (detectors_->turn(boards_ns(now_ns), now_ns)) quiet_since_ns = now_ns;
+    } else if (!heard) {
+      rest(now_ns, now_ns + kMarkerEveryNs);
     }
     if (events_answered() == events_sent()) {
       if (now_ns > quiet_since_ns + quiet_ns) return;
@@ -230,13 +235,22 @@ bool Emulator::must_wait(std::uint64_t now_ns) {
 bool Emulator::receive_once() {
   const bool decided = receive_decisions();
   if (!checker_ || checker_->receive(look()) == 0) return decided;
-  checker_->check(look());
+  last_heard_ns_ = look();
+  checker_->check(last_heard_ns_);
   return true;
+}
+
+// Sleeps a little, or until an answer comes, where nothing is due for long enough that waking up late delays no packet. Decisions wake no one.
+void Emulator::rest(std::uint64_t now_ns, std::uint64_t due_ns) {
+  if (now_ns < std::max(last_send_ns_, last_heard_ns_) + kAwakeNs || due_ns < now_ns + 3 * kRestNs) return;
+  answers_link().wait(kRestNs);
+  stalls_.skip_to(flow::clock_now_ns());
 }
 
 bool Emulator::receive_decisions() {
   if (!decisions_ || decisions_->receive(look()) == 0) return false;
-  decisions_->check(look());
+  last_heard_ns_ = look();
+  decisions_->check(last_heard_ns_);
   return true;
 }
 

@@ -99,6 +99,7 @@ class Emulator {
   bool must_wait(std::uint64_t now_ns);
   bool receive_once();
   bool receive_decisions();
+  void rest(std::uint64_t now_ns, std::uint64_t due_ns);
   std::uint64_t boards_ns(std::uint64_t now_ns) const;
   std::uint64_t look();
   link::Link& answers_link() const { return answers_link_ ? *answers_link_ : *link_; }
@@ -122,6 +123,7 @@ class Emulator {
 
   std::uint64_t events_given_up_ = 0;  // not waited for any longer, see in_flight_packets_max
   std::uint64_t last_send_ns_ = 0;
+  std::uint64_t last_heard_ns_ = 0;
 
   flow::Thread thread_;
   std::atomic<bool> running_{false};

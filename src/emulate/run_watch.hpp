@@ -34,6 +34,9 @@ class StallWatch {
     last_look_ns_ = now_ns;
   }
 
+  // The thread slept until now because it had nothing to do: no stall.
+  void skip_to(std::uint64_t now_ns) { last_look_ns_ = now_ns; }
+
   // End of the newest stall, 0: none. An interval that ends now overlaps a stall exactly if it began before this.
   std::uint64_t last_end_ns() const { return last_end_ns_; }
 

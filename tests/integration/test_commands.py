@@ -37,7 +37,7 @@ def write_config(path: Path, **changes: Any) -> tuple[int, int]:
 def test_demo(tmp_path: Path, boards: str, check_keys: CheckKeys) -> None:
     port = free_pair()
     done = nanet(
-        "demo", "--duration", "2", "--rate", "2e5", "--boards", boards, "--port", port, "--out", tmp_path / "out",
+        "demo", "--duration", "1", "--rate", "2e5", "--boards", boards, "--port", port, "--out", tmp_path / "out",
         "--json", tmp_path / "demo.json", *QUIET_BUDGET,
     )  # fmt: skip
     assert "\x1b" not in done.stdout
@@ -45,7 +45,7 @@ def test_demo(tmp_path: Path, boards: str, check_keys: CheckKeys) -> None:
     result = json.loads((tmp_path / "demo.json").read_text())
     check_keys(result, "demo")
     assert (result["lost"], set(result["losses"].values())) == (0, {0})
-    assert result["sent"] == result["answered"] > 300_000
+    assert result["sent"] == result["answered"] > 150_000
     assert result["latency_us"]["p50"] <= result["latency_us"]["p99"] <= result["latency_us"]["max"]
     assert json.loads((tmp_path / "out" / "demo.json").read_text()) == result
     page = (tmp_path / "out" / "demo.html").read_text()

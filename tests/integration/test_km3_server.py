@@ -247,7 +247,7 @@ def test_a_server_that_is_killed_goes_on_with_the_run(chain: Chain) -> None:
     chain.server.kill()
     chain.server.communicate()
     chain.start()
-    wait_for(lambda: chain.command("status").startswith("run 1;") and "silent" not in chain.command("status"), "the run")
+    wait_for(lambda: "run 1;" in (said := chain.command("status")) and said.count(": running\n") == FLOORS, "the run")
     assert "run 1 is on" in chain.command("run", "start", expect=2)
     assert [floor.run for floor in chain.floors] == [1] * FLOORS
     result, code = chain.stop()

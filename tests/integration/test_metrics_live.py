@@ -181,7 +181,7 @@ def test_a_port_that_is_taken_ends_the_command(tmp_path: Path) -> None:
 def test_what_it_costs_is_measured(tmp_path: Path) -> None:
     """That the benchmark runs, scrapes and writes its figures; not how much it costs."""
     command = [
-        sys.executable, ROOT / "scripts" / "metrics_cost.py", "--rounds", "1", "--duration", "1.5", "--rate", "1e5", "--port", free_pair(),
+        sys.executable, ROOT / "scripts" / "metrics_cost.py", "--rounds", "1", "--duration", "1", "--rate", "1e5", "--port", free_pair(),
         "--json", tmp_path / "cost.json", "--csv", tmp_path / "cost.csv",
     ]  # fmt: skip
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)

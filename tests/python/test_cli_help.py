@@ -18,6 +18,7 @@ import typer
 from nanet.cli.app import app
 from nanet.cli.layout import PANELS
 from nanet.cli.man import page
+from nanet.cli.named import named
 from nanet.result import build
 from nanet.run import examples
 
@@ -39,7 +40,7 @@ def groups() -> list[tuple[str, ...]]:
     return [path for path, command in commands() if hasattr(command, "commands")]
 
 
-def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+def commands(of: typer.Typer = app) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command and group: its words after `nanet`, and itself."""
 
     def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -47,7 +48,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
         for name, below in getattr(command, "commands", {}).items():
             yield from walk(below, (*path, name))
 
-    yield from walk(typer.main.get_command(app), ())
+    yield from walk(typer.main.get_command(of), ())
 
 
 def test_the_panels_hold_every_command_once() -> None:
@@ -98,6 +99,23 @@ def test_version() -> None:
     said = dict(line.split(maxsplit=1) for line in lines[1:] if not line.startswith(("build type", "vector code", "left out")))
     assert set(said) == {"commit", "compiler", "back-ends"}
     assert "udp" in said["back-ends"]
+
+
+def test_the_command_alone_is_made_that_a_command_line_names() -> None:
+    everything = {path: [(one.name, one.opts, one.default) for one in command.params] for path, command in commands()}
+    for path in everything:
+        made = {
+            below: [(one.name, one.opts, one.default) for one in command.params]
+            for below, command in commands(named(app, [*path, "--json"]))
+        }
+        kept = {below for below in everything if below[: len(path)] == path or path[: len(below)] == below}
+        assert set(made) == (kept if path != ("man",) else set(everything)), path
+        assert all(made[below] == everything[below] for below in made)
+    for words in ((), ("--help",), ("no-such-command", "demo")):
+        assert named(app, words) is app
+    assert set(dict(commands(named(app, ["bench", "no-such-one"])))) == {
+        path for path in everything if path[:1] in ((), ("bench",))
+    }
 
 
 def test_what_a_build_does_not_say_is_unknown() -> None:

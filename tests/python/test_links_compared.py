@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from made_up_links import cable, comparison, long_run, run
-from nanet.bench import alone, arp, compare, hops, links, spead2_peer, tables, testpmd, watch
+from nanet.bench import alone, arp, compare, hops, links, spead2_ends, spead2_peer, tables, testpmd, watch
+from nanet.bench.spead2_ends import ReceivedHeaps
 from nanet.config.errors import ConfigError
 from nanet.loop.run import Loop
 from nanet.machine.facts import CorePlan
@@ -83,6 +84,19 @@ def test_spead2_runs() -> None:
     assert spead2_peer.outcome(sent, good, 1168, 100_000)["kept_packets_per_s"] == 100_000
     assert spead2_peer.outcome(sent, good | {"heaps": 99}, 1168, 100_000)["failure"] == "receiver"
     assert spead2_peer.outcome(sent | {"elapsed_s": 1.2}, good, 1168, 100_000)["failure"] == "sender"
+
+
+@pytest.mark.needs_package("spead2")
+def test_a_sender_of_spead2_that_cannot_keep_its_rate_ends() -> None:
+    """Of 89 GB it sends what it can in twice the time asked for."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("127.0.0.1", 0))
+        sent = spead2_ends.send("127.0.0.1", sink.getsockname()[1], 1 << 20, 1168, -1, 8e8, 0.1)
+    asked = round(8e8 * 0.1 * 1168 / (1 << 20))
+    assert 0 < sent["heaps"] < asked / 10
+    assert sent["bytes"] >= sent["heaps"] << 20
+    none_lost: ReceivedHeaps = {"heaps": sent["heaps"], "packets": 0, "incomplete_heaps": 0}
+    assert spead2_peer.outcome(sent, none_lost, 1168, 8e8)["failure"] == "sender"
 
 
 def test_sockperf_before_and_after() -> None:

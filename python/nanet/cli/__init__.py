@@ -41,12 +41,13 @@ def main() -> None:
 
 def _run() -> None:
     from nanet.cli.app import app
+    from nanet.cli.named import named
     from nanet.config.errors import ConfigError
 
     if signal.getsignal(signal.SIGINT) is _say_stopped:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        app(prog_name="nanet")  # also as python -m nanet: completion is for this name
+        named(app, sys.argv[1:])(prog_name="nanet")  # also as python -m nanet: completion is for this name
     except ConfigError as error:
         _fail(str(error))
     except RuntimeError as error:  # OutputError, EngineError, SockperfError

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <thread>
@@ -276,6 +277,30 @@ TEST(Emulator, AsFastAsPossibleEndsByNumberAndByTime) {
   const EmulatorSnapshot end = run_to_end(timed);
   EXPECT_GT(end.events_sent, 0u);
   EXPECT_GE(end.elapsed_ns, 20'000'000u);
+}
+
+// The sender is exact where a packet is due, and leaves the core to others in a pause and while it waits for what may not come.
+TEST(Emulator, SleepsWhereNothingIsDue) {
+  link::UdpConfig silent;
+  silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
+  link::UdpLink sink(silent);
+  EmulatorConfig config;
+  config.destinations = {link::to_string(sink.local())};
+  config.answers = "udp://127.0.0.1:0";
+  config.pool_events = 256;
+  config.rate_events_per_s = 160e3;
+  config.spill_s = 0.01;
+  config.pause_s = 0.5;
+  config.duration_s = 0.55;
+  config.drain_ms = 500;
+  Emulator emulator(config);
+  const std::clock_t before = std::clock();  // of this process
+  emulator.start();
+  const EmulatorSnapshot end = run_to_end(emulator);
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.4);  // of more than a second
+  EXPECT_GT(end.elapsed_ns, 510'000'000u);
+  EXPECT_NEAR(static_cast<double>(end.packets_sent), 200, 60);
+  EXPECT_EQ(end.events_unanswered(), end.events_sent);
 }
 
 // No one answers: each packet is waited for 100 ms and then given up.

@@ -25,6 +25,16 @@ TEST(StallWatch, SumsGapsAboveTheThreshold) {
   EXPECT_EQ(stalls.last_end_ns(), 1'009'101u);
 }
 
+TEST(StallWatch, SleepOfOnesOwnIsNoStall) {
+  StallWatch stalls(1000);
+  stalls.look(1'000'000);
+  stalls.skip_to(2'000'000);
+  stalls.look(2'000'500);
+  EXPECT_EQ(stalls.snapshot().count, 0u);
+  stalls.look(2'002'000);
+  EXPECT_EQ(stalls.snapshot().total_ns, 1500u);
+}
+
 TEST(Course, StepsHoldDifferencesAndPercentiles) {
   Course course;
   course.start(1000);
