@@ -126,7 +126,7 @@ compilers: packages-run packages-links packages-test $(STAMPS)/native $(STAMPS)/
 	for compiler in $(COMPILERS); do \
 	  echo "--- $$compiler"; \
 	  $(BIN)/cmake --preset debug -B build/$$compiler $(subst %,$$compiler,$(OTHER_CXX)) $(ALL) >build/configure.log || { cat build/configure.log >&2; exit 1; }; \
-	  $(BIN)/cmake --build build/$$compiler; \
+	  $(BIN)/cmake --build build/$$compiler --target all micro_benchmarks; \
 	done
 
 lint: $(STAMPS)/native $(STAMPS)/lint ## layers, file heads and sizes, made pages, formatting, types
@@ -160,6 +160,7 @@ bench-links: packages-bench packages-links packages-peers $(STAMPS)/native $(STA
 
 bench-smoke: packages-run packages-test packages-bench $(STAMPS)/native $(STAMPS)/test $(STAMPS)/cpp-tests ## each benchmark that no test runs, once and briefly: that it runs, not how fast
 	@$(build_all)
+	cmake --build --preset release --target micro_benchmarks
 	scripts/bench_smoke.sh $(BUILD)
 
 # The long part of two verbs, which CI does beside its tests.

@@ -19,8 +19,10 @@ import pytest
 from nanet import rdma
 from nanet.machine.gpu_driver import ask_driver
 
-# Of the processes that tests start: NumPy's threads for large matrices, which are not used here, spin before they sleep.
+# Of the hundreds of processes that tests start. NumPy's threads for large matrices, which are not used here, spin before they sleep. UCX patches some
+# ten functions of libc as it is loaded, and after each gives other threads 50 ms to leave it, of which there are none then.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("UCX_MEM_BISTRO_GRACE_DURATION", "1ms")
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 json_page = importlib.import_module("make_json_page")  # which knows the types of the results
@@ -39,11 +41,6 @@ def check_keys() -> Callable[[Mapping[str, Any], str], None]:
         assert list(json_page.differences(result, json_page.type_of(section[1]))) == []
 
     return check
-
-
-# UCX patches some ten functions of libc as it is loaded, and after each gives other threads 50 ms to leave it. Hundreds of processes of the tests
-# load it, when they have one thread.
-os.environ.setdefault("UCX_MEM_BISTRO_GRACE_DURATION", "1ms")
 
 
 def pytest_configure(config: pytest.Config) -> None:
