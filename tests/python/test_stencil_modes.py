@@ -45,6 +45,24 @@ def test_a_moved_tile_has_the_bits_of_the_formula(
     assert f"{mode}: {dtype}, {sweeps} sweeps" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "beside", "only"),
+    [
+        (("--mode", "paper", "--ranks", "2"), "--mode paper", "--mode resident"),
+        (("--mode", "stream", "--size", "100"), "--mode stream", "--mode resident"),
+        (("--mode", "stream", "--no-progress"), "--mode stream", "--mode resident"),
+        (("--tile", "1M"), "--mode resident", "--mode paper or stream"),
+        (("--chunk", "1M"), "--mode resident", "--mode paper or stream"),
+        (("--gpus", "0,1"), "--device cpu", "--device gpu"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(options: tuple[str, ...], beside: str, only: str) -> None:
+    done = command(*options)
+    assert done.returncode == 2
+    option = next(word for word in reversed(options) if word.startswith("--")).replace("--no-", "--")
+    assert f"{option} together with {beside} (only {only} supports it) remove {option}" in done.stderr
+
+
 def test_what_the_memory_does_not_hold_is_said(monkeypatch: pytest.MonkeyPatch, record_property: Record) -> None:
     if not can_move_tiles(record_property):
         return

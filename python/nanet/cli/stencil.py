@@ -54,6 +54,11 @@ ONLY_ON_CPU = (
     "until", "threads", "pinned", "tile", "chunk", "ranks", "halo_rows", "rendezvous", "address", "transports", "trust_network", "timeout_s",
     "checkpoint", "checkpoint_every", "restart", "plot", "progress", "over",
 )  # fmt: skip
+# What a tile that is moved does not: it is swept by one process.
+ONLY_RESIDENT = (
+    "size", "sweeps_per_pass", "norm_every", "until", "gpus", "ranks", "halo_rows", "over", "rendezvous", "address",
+    "checkpoint", "checkpoint_every", "restart", "plot", "progress",
+)  # fmt: skip
 # What --over torus does not: its ranks are threads of this process.
 ONLY_OVER_MEMORY = ("rendezvous", "address", "transports", "trust_network")
 
@@ -176,7 +181,7 @@ def stencil(
             _say(line)
         return
     if mode is not Mode.RESIDENT:
-        _refuse_given(context, ("over",), f"--mode {mode.value}", "--mode resident")
+        _refuse_given(context, ONLY_RESIDENT, f"--mode {mode.value}", "--mode resident")
         given = modes.ModeOptions(
             mode.value, modes.sizes_of(tile), (dtype or Dtype.FP32).value, sweeps or 1, threads, pinned, transports,
             modes.sizes_of(chunk)[0], timeout_s=timeout_s, trust_network=trust_network,
@@ -185,6 +190,8 @@ def stencil(
         files.write_json(json_file, result)
         _say_moved(result)
         return
+    _refuse_given(context, ("tile", "chunk"), "--mode resident", "--mode paper or stream")
+    _refuse_given(context, ("gpus",), "--device cpu", "--device gpu")
     rows, columns = sweeping.shape_of(size)
     options = sweeping.StencilOptions(
         rows, columns, (dtype or Dtype.FP64).value, sweeps or 100, sweeps_per_pass or 4, norm_every, threads, pinned,
