@@ -279,15 +279,21 @@ TEST(Emulator, AsFastAsPossibleEndsByNumberAndByTime) {
   EXPECT_GE(end.elapsed_ns, 20'000'000u);
 }
 
+// Of boards that send to a socket which no one reads.
+struct Unanswered {
+  Unanswered() : sink({.listen = link::parse_endpoint("udp://127.0.0.1:0")}) {
+    config.destinations = {link::to_string(sink.local())};
+    config.answers = "udp://127.0.0.1:0";
+    config.pool_events = 256;
+  }
+  link::UdpLink sink;
+  EmulatorConfig config;
+};
+
 // The sender is exact where a packet is due, and leaves the core to others in a pause and while it waits for what may not come.
 TEST(Emulator, SleepsWhereNothingIsDue) {
-  link::UdpConfig silent;
-  silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
-  link::UdpLink sink(silent);
-  EmulatorConfig config;
-  config.destinations = {link::to_string(sink.local())};
-  config.answers = "udp://127.0.0.1:0";
-  config.pool_events = 256;
+  Unanswered boards;
+  EmulatorConfig& config = boards.config;
   config.rate_events_per_s = 160e3;
   config.spill_s = 0.01;
   config.pause_s = 0.5;
@@ -307,13 +313,8 @@ TEST(Emulator, SleepsWhereNothingIsDue) {
 
 // No one answers: each packet is waited for 100 ms and then given up.
 TEST(Emulator, WaitsForAnswersWhenToldToAndGivesUp) {
-  link::UdpConfig silent;
-  silent.listen = link::parse_endpoint("udp://127.0.0.1:0");
-  link::UdpLink sink(silent);
-  EmulatorConfig config;
-  config.destinations = {link::to_string(sink.local())};
-  config.answers = "udp://127.0.0.1:0";
-  config.pool_events = 256;
+  Unanswered boards;
+  EmulatorConfig& config = boards.config;
   config.duration_s = 0;
   config.rate_events_per_s = 1e6;
   config.events_total = 16 * 4;
